@@ -1,0 +1,96 @@
+"""Reading an instrument's stimuli from CSV."""
+
+import csv
+import io
+from dataclasses import dataclass
+
+from corpus.models import Complexity
+from corpus.tokens import word_tokens
+
+COLUMNS = ("id", "task", "original", "complexity", "shuffled")
+MAX_BYTES = 1_000_000
+
+
+@dataclass(frozen=True)
+class StimulusRow:
+    position: int
+    text: str
+    original: str
+    complexity: str
+    shuffled: bool
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with a file: a code that a page puts into words, the line (1 is the header) and the detail."""
+
+    code: str
+    line: int | None = None
+    detail: str = ""
+
+
+class StimuliUnreadableError(Exception):
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__("; ".join(f"line {p.line}: {p.code} {p.detail}".strip() for p in problems))
+        self.problems = problems
+
+
+def read_stimuli(data: bytes) -> list[StimulusRow]:
+    """The stimuli of a UTF-8 CSV with the columns id, task, original, complexity, shuffled; others are ignored.
+
+    Raises StimuliUnreadableError with every problem found; then nothing of the file is to be used.
+    """
+    if len(data) > MAX_BYTES:
+        raise StimuliUnreadableError([Problem("too_large", detail=str(MAX_BYTES))])
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StimuliUnreadableError([Problem("not_utf8", detail=str(error.start))]) from error
+    reader = csv.DictReader(io.StringIO(text, newline=""), strict=True)
+    try:
+        missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
+        if missing:
+            raise StimuliUnreadableError([Problem("missing_columns", 1, ", ".join(missing))])
+        rows: list[StimulusRow] = []
+        problems: list[Problem] = []
+        for record in reader:
+            row = _row(record, reader.line_num, problems)
+            if row:
+                rows.append(row)
+    except csv.Error as error:
+        raise StimuliUnreadableError([Problem("not_csv", reader.line_num, str(error))]) from error
+    seen: set[int] = set()
+    for row in rows:
+        if row.position in seen:
+            problems.append(Problem("doubled_position", None, str(row.position)))
+        seen.add(row.position)
+    if not rows and not problems:
+        problems.append(Problem("no_stimuli"))
+    if problems:
+        raise StimuliUnreadableError(problems)
+    return rows
+
+
+def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> StimulusRow | None:
+    before = len(problems)
+    value = {name: (record.get(name) or "").strip() for name in COLUMNS}
+    if None in record or any("\x00" in text for text in value.values()):
+        problems.append(Problem("broken_row", line))
+    if not value["id"].isascii() or not value["id"].isdigit() or not 1 <= int(value["id"][:6]) <= 9_999:
+        problems.append(Problem("bad_position", line, value["id"][:40]))
+    for name in ("task", "original"):
+        if not word_tokens(value[name]):
+            problems.append(Problem("no_words", line, name))
+    if value["complexity"] not in Complexity.values:
+        problems.append(Problem("bad_complexity", line, value["complexity"][:40]))
+    if value["shuffled"].lower() not in ("true", "false"):
+        problems.append(Problem("bad_shuffled", line, value["shuffled"][:40]))
+    if len(problems) > before:
+        return None
+    return StimulusRow(
+        position=int(value["id"]),
+        text=value["task"],
+        original=value["original"],
+        complexity=value["complexity"],
+        shuffled=value["shuffled"].lower() == "true",
+    )

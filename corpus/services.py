@@ -1,0 +1,209 @@
+"""The only writer of instruments, respondents, sittings and answers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from corpus.importing import StimulusRow
+from corpus.models import Answer, AnswerRevision, Instrument, Respondent, Sitting, Stimulus
+from corpus.tokens import word_tokens
+from studies.models import Study, User
+from studies.services import audit_record
+
+
+class SittingClosedError(Exception):
+    """The sitting is finished or stopped: its answers no longer change."""
+
+
+class StimulusNotInSittingError(Exception):
+    """The stimulus is not one of those that this sitting presents."""
+
+
+class AnswerTooLongError(Exception):
+    """The answer is longer than MAX_ANSWER_CHARACTERS."""
+
+
+class AnswerUnstorableError(Exception):
+    """The text holds U+0000, which PostgreSQL cannot store."""
+
+
+class AnswerEmptyError(Exception):
+    """Nothing was written. A respondent who cannot answer says so (outcome declined)."""
+
+
+class SittingUnansweredError(Exception):
+    """A sitting is finished only when every stimulus has its answer."""
+
+
+class RefusalLimitError(Exception):
+    """refusal_below must be lower than the shortest original, or a right answer would count as a refusal."""
+
+
+# Twelve given words come to about a hundred characters; ten times the longest imaginable answer is still short.
+MAX_ANSWER_CHARACTERS = 2_000
+
+
+@transaction.atomic
+def instrument_create(
+    *,
+    study: Study,
+    slug: str,
+    title: str,
+    language: str,
+    instruction: str,
+    stimuli: Sequence[StimulusRow],
+    actor: User | None,
+    refusal_below: int = 4,
+    lower_case: bool = True,
+) -> Instrument:
+    """A new instrument, or the next version where the slug exists. `stimuli` come from `importing.read_stimuli`.
+
+    Raises RefusalLimitError.
+    """
+    if refusal_below > min(len(word_tokens(row.original)) for row in stimuli) - 1:
+        raise RefusalLimitError
+    Study.objects.select_for_update().get(pk=study.pk)  # two imports at once must not take the same version
+    last = Instrument.objects.filter(study=study, slug=slug).order_by("-version").first()
+    instrument = Instrument.objects.create(
+        study=study,
+        slug=slug,
+        version=last.version + 1 if last else 1,
+        title=title,
+        language=language,
+        instruction=instruction,
+        refusal_below=refusal_below,
+        lower_case=lower_case,
+    )
+    Stimulus.objects.bulk_create(
+        Stimulus(
+            instrument=instrument,
+            position=row.position,
+            text=row.text,
+            original=row.original,
+            complexity=row.complexity,
+            shuffled=row.shuffled,
+        )
+        for row in stimuli
+    )
+    audit_record(
+        actor=actor,
+        study=study,
+        action="instrument_create",
+        target=instrument,
+        detail={"stimuli": len(stimuli)},
+    )
+    return instrument
+
+
+@transaction.atomic
+def sitting_start(
+    *,
+    respondent: Respondent,
+    instrument: Instrument,
+    source_label: str,
+    standing: str = Sitting.Standing.COUNTED,
+) -> Sitting:
+    """Open the respondent's next sitting, in the instrument's own order, practice left out."""
+    Respondent.objects.select_for_update().get(pk=respondent.pk)
+    last = Sitting.objects.filter(respondent=respondent, instrument=instrument).order_by("-ordinal").first()
+    order = list(instrument.stimuli.filter(is_practice=False).order_by("position").values_list("pk", flat=True))
+    return Sitting.objects.create(
+        respondent=respondent,
+        instrument=instrument,
+        ordinal=last.ordinal + 1 if last else 1,
+        source_label=source_label,
+        standing=standing,
+        order=order,
+        started_at=timezone.now(),
+    )
+
+
+@dataclass(frozen=True)
+class Recorded:
+    answer: Answer
+    changed: bool  # False: the same answer was already there, or the sender had not touched an outdated page
+
+
+@transaction.atomic
+def answer_record(
+    *,
+    sitting_id: int,
+    stimulus_id: int,
+    outcome: str,
+    text: str = "",
+    seen_revision: int | None = None,
+) -> Recorded:
+    """Give or change the one answer of a sitting to a stimulus. Safe to repeat; four queries at the most.
+
+    `seen_revision` is the revision that the sender's page showed (0: none). When the page is older than the stored
+    answer and shows the text that is sent, the sender changed nothing and the newer answer stays.
+
+    Raises SittingClosedError, StimulusNotInSittingError, AnswerEmptyError, AnswerTooLongError,
+    AnswerUnstorableError.
+    """
+    if "\x00" in text:
+        raise AnswerUnstorableError
+    if len(text) > MAX_ANSWER_CHARACTERS:
+        raise AnswerTooLongError
+    if outcome == Answer.Outcome.GIVEN and not text.strip():
+        raise AnswerEmptyError
+    if outcome != Answer.Outcome.GIVEN:
+        text = ""
+    # The lock on the sitting puts the posts of one respondent in a row: a double click finds the first one's answer.
+    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    if sitting.state != Sitting.State.OPEN:
+        raise SittingClosedError
+    if stimulus_id not in sitting.order:
+        raise StimulusNotInSittingError
+    answer = Answer.objects.filter(sitting=sitting, stimulus_id=stimulus_id).first()
+    if answer is None:
+        answer = Answer.objects.create(sitting=sitting, stimulus_id=stimulus_id, outcome=outcome, text=text)
+        return Recorded(answer, changed=True)
+    if (answer.outcome, answer.text) == (outcome, text) or _is_untouched_page(answer, outcome, text, seen_revision):
+        return Recorded(answer, changed=False)
+    AnswerRevision.objects.create(
+        answer=answer,
+        number=answer.revision,
+        outcome=answer.outcome,
+        text=answer.text,
+        made_at=answer.changed_at,
+    )
+    answer.outcome, answer.text, answer.revision = outcome, text, answer.revision + 1
+    answer.save(update_fields=["outcome", "text", "revision", "changed_at"])
+    return Recorded(answer, changed=True)
+
+
+def _is_untouched_page(answer: Answer, outcome: str, text: str, seen_revision: int | None) -> bool:
+    if seen_revision is None or seen_revision >= answer.revision:
+        return False
+    return AnswerRevision.objects.filter(answer=answer, number=seen_revision, outcome=outcome, text=text).exists()
+
+
+@transaction.atomic
+def sitting_finish(*, sitting_id: int) -> Sitting:
+    """Close a sitting whose stimuli all have answers. Finishing twice is finishing once.
+
+    Raises SittingUnansweredError, SittingClosedError.
+    """
+    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    if sitting.state == Sitting.State.FINISHED:
+        return sitting
+    if sitting.state != Sitting.State.OPEN:
+        raise SittingClosedError
+    if Answer.objects.filter(sitting=sitting).count() < len(sitting.order):
+        raise SittingUnansweredError
+    sitting.state, sitting.finished_at = Sitting.State.FINISHED, timezone.now()
+    sitting.save(update_fields=["state", "finished_at"])
+    return sitting
+
+
+@transaction.atomic
+def sitting_stop(*, sitting_id: int, reason: str) -> Sitting:
+    """End an open sitting before its last stimulus. Its answers stay; it has no score."""
+    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    if sitting.state == Sitting.State.OPEN:
+        sitting.state, sitting.standing_reason = Sitting.State.STOPPED, reason
+        sitting.save(update_fields=["state", "standing_reason"])
+    return sitting

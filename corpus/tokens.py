@@ -1,0 +1,33 @@
+"""Words of an answer: what is counted, and what is too little to be an answer."""
+
+import re
+import unicodedata
+
+HYPHENS = "\u002d\u2010\u2011"
+"""Hyphen-minus, hyphen, non-breaking hyphen: the only signs that join two runs into one word."""
+
+_WORD = re.compile(rf"[^\W_]+(?:[{HYPHENS}][^\W_]+)*")
+
+
+def _is_dropped(char: str) -> bool:
+    """Combining marks (stress over a vowel) and invisible format characters (soft hyphen, BOM) are no part of a word."""
+    category = unicodedata.category(char)
+    return category[0] == "M" or category == "Cf"
+
+
+def word_tokens(text: str) -> list[str]:
+    """The word tokens of a text, in its order and its case.
+
+    The text is brought to NFC; combining marks and format characters are dropped. A token is a run of letters and
+    digits; U+002D, U+2010 and U+2011 join two runs when nothing stands between. All else separates, the en and em dash
+    included, and punctuation is not counted. Source: DESIGN, "Words"; the count is the paper's token length.
+    """
+    if text.isascii():
+        return _WORD.findall(text)
+    plain = "".join(char for char in unicodedata.normalize("NFC", text) if not _is_dropped(char))
+    return _WORD.findall(plain)
+
+
+def is_refusal(text: str, below: int = 4) -> bool:
+    """Whether a text has fewer than `below` word tokens: by the paper's rule a refusal, whatever it says."""
+    return len(word_tokens(text)) < below

@@ -1,0 +1,165 @@
+"""The only writer of rubrics, judges, rounds and judgements."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.utils import timezone
+
+from corpus.models import Answer
+from scoring.models import Criterion, Judge, Judgement, Round, Rubric, Rule
+from scoring.rules import sequence_equal
+from studies.models import Study
+
+PAPER_RUBRIC = "paper"
+# (code, question ru, question en, kind); the questions are those that the study's linguists answered.
+PAPER_CRITERIA = [
+    ("grammatical", "Грамматически правильно?", "Grammatically correct?", Criterion.Kind.JUDGED),
+    ("logical", "Логично?", "Logical?", Criterion.Kind.JUDGED),
+    ("order", "Естественный порядок слов?", "Natural word order?", Criterion.Kind.JUDGED),
+    ("sequence", "Столько же слов?", "As many words?", Criterion.Kind.RULE),
+]
+
+
+class ValueOutsideScaleError(Exception):
+    """A judgement's value is not on its criterion's scale."""
+
+
+class RoundClosedError(Exception):
+    """The round takes no more judgements."""
+
+
+@transaction.atomic
+def paper_rubric() -> Rubric:
+    """The rubric of the published study, made at the first call."""
+    rubric, created = Rubric.objects.get_or_create(
+        slug=PAPER_RUBRIC, version=1, defaults={"title": "Grammatical, logical, order, sequence"}
+    )
+    if created:
+        Criterion.objects.bulk_create(
+            Criterion(
+                rubric=rubric,
+                position=position,
+                code=code,
+                question_ru=ru,
+                question_en=en,
+                kind=kind,
+                scale=[1, 0],
+            )
+            for position, (code, ru, en, kind) in enumerate(PAPER_CRITERIA, start=1)
+        )
+    return rubric
+
+
+@dataclass(frozen=True)
+class Verdict:
+    value: float
+    not_attempt: bool = False
+    reason: str = ""
+
+
+@transaction.atomic
+def judgements_record(*, round_id: int, answer_id: int, judge_id: int, verdicts: Mapping[Criterion, Verdict]) -> int:
+    """Set one judge's live judgements of one answer. Returns how many changed.
+
+    A judgement that differs is retracted and a new one added; one that is equal stays as it is, so that the same form
+    sent twice leaves one. The judge's row is locked, which puts the posts of one judge in a row and leaves the others
+    alone. Closing a round locks it FOR UPDATE, which waits for the key lock that our insert takes; so whether the round
+    was still open is asked last, when nobody can close it any more.
+
+    Raises ValueOutsideScaleError, RoundClosedError.
+    """
+    for criterion, verdict in verdicts.items():
+        if verdict.value not in criterion.scale:
+            raise ValueOutsideScaleError(f"{criterion.code}: {verdict.value}")
+    Judge.objects.select_for_update(no_key=True).get(pk=judge_id)
+    live = {
+        judgement.criterion_id: judgement
+        for judgement in Judgement.objects.filter(
+            round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
+        )
+    }
+    fresh, stale = [], []
+    for criterion, verdict in verdicts.items():
+        old = live.get(criterion.pk)
+        if old and (old.value, old.not_attempt, old.reason) == (
+            verdict.value,
+            verdict.not_attempt,
+            verdict.reason,
+        ):
+            continue
+        if old:
+            stale.append(old.pk)
+        fresh.append(
+            Judgement(
+                round_id=round_id,
+                answer_id=answer_id,
+                criterion=criterion,
+                judge_id=judge_id,
+                value=verdict.value,
+                not_attempt=verdict.not_attempt,
+                reason=verdict.reason,
+            )
+        )
+    Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
+    Judgement.objects.bulk_create(fresh)
+    if not Round.objects.filter(pk=round_id, closed_at__isnull=True).exists():
+        raise RoundClosedError
+    return len(fresh)
+
+
+@transaction.atomic
+def round_close(*, round_id: int) -> None:
+    """No judgement is added to the round from now on. Waits for those that are being written."""
+    round_ = Round.objects.select_for_update().get(pk=round_id)
+    if round_.closed_at is None:
+        round_.closed_at = timezone.now()
+        round_.save(update_fields=["closed_at"])
+
+
+@transaction.atomic
+def judgements_retract(*, round_id: int, answer_id: int, judge_id: int) -> int:
+    """Withdraw a judge's live judgements of an answer; they stay as history. Returns how many there were."""
+    return Judgement.objects.filter(
+        round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
+    ).update(retracted_at=timezone.now())
+
+
+@transaction.atomic
+def rules_apply(*, study: Study, rubric: Rubric) -> int:
+    """Let the counting rules judge every given answer of the study that they have not judged as it stands.
+
+    Idempotent and cheap: an answer whose text changed is judged anew. Returns how many judgements were written.
+    """
+    Study.objects.select_for_update().get(pk=study.pk)  # one at a time: two would both find the same gaps
+    round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC)
+    criterion = rubric.criteria.get(code="sequence")
+    judge = rule_judge(code="sequence_equal")
+    live = {
+        answer_id: (pk, value)
+        for pk, answer_id, value in Judgement.objects.filter(
+            round=round_, criterion=criterion, judge=judge, retracted_at__isnull=True
+        ).values_list("pk", "answer_id", "value")
+    }
+    fresh, stale = [], []
+    answers = Answer.objects.filter(
+        sitting__instrument__study=study, outcome=Answer.Outcome.GIVEN, stimulus__is_practice=False
+    ).values_list("pk", "text", "stimulus__original")
+    for pk, text, original in answers.iterator(chunk_size=5_000):
+        value = float(sequence_equal(text, original))
+        old = live.get(pk)
+        if old is None or old[1] != value:
+            fresh.append(Judgement(round=round_, answer_id=pk, criterion=criterion, judge=judge, value=value))
+        if old is not None and old[1] != value:
+            stale.append(old[0])
+    Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
+    Judgement.objects.bulk_create(fresh, batch_size=5_000)
+    return len(fresh)
+
+
+@transaction.atomic
+def rule_judge(*, code: str, version: int = 1) -> Judge:
+    rule = Rule.objects.select_related("judge").filter(code=code, version=version).first()
+    if rule is None:
+        rule = Rule.objects.create(judge=Judge.objects.create(kind=Judge.Kind.RULE), code=code, version=version)
+    return rule.judge
