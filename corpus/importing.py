@@ -22,16 +22,37 @@ class StimulusRow:
 
 @dataclass(frozen=True)
 class Problem:
-    """What is wrong with a file: a code that a page puts into words, the line (1 is the header) and the detail."""
+    """What is wrong with a file: a code, the line (1 is the header) and the detail."""
 
     code: str
     line: int | None = None
     detail: str = ""
 
 
+PROBLEMS = {
+    "too_large": "the file is larger than %(detail)s bytes",
+    "not_utf8": "the file is not UTF-8 (byte %(detail)s)",
+    "missing_columns": "these columns are missing: %(detail)s",
+    "not_csv": "this is not CSV: %(detail)s",
+    "doubled_position": "the id %(detail)s stands more than once",
+    "no_stimuli": "there is no stimulus in the file",
+    "broken_row": "more fields than columns, or a NUL character",
+    "bad_position": "the id must be a whole number from 1 to 9999, not %(detail)r",
+    "no_words": "there is no word in the column %(detail)s",
+    "bad_complexity": "complexity must be easy, medium or hard, not %(detail)r",
+    "bad_shuffled": "shuffled must be true or false, not %(detail)r",
+}
+
+
+def problem_text(problem: Problem) -> str:
+    """One line for a person: `line 3: …`."""
+    text = PROBLEMS[problem.code] % {"detail": problem.detail}
+    return f"line {problem.line}: {text}" if problem.line else text
+
+
 class StimuliUnreadableError(Exception):
     def __init__(self, problems: list[Problem]) -> None:
-        super().__init__("; ".join(f"line {p.line}: {p.code} {p.detail}".strip() for p in problems))
+        super().__init__("; ".join(map(problem_text, problems)))
         self.problems = problems
 
 

@@ -3,12 +3,18 @@
 from django.contrib.auth.models import AnonymousUser
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import Http404
+from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
 from studies.models import Blinding, Membership, Role, Study, User
 
 Visitor = User | AnonymousUser
+
+
+class SignedIn(HttpRequest):
+    """The request of a view behind `login_required`, for the type checker."""
+
+    user: User
 
 
 class BlindedError(PermissionDenied):

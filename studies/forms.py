@@ -3,6 +3,11 @@
 from typing import Any
 
 from django import forms
+from django.contrib.auth.forms import AuthenticationForm
+from django.contrib.auth.password_validation import validate_password
+from django.utils.translation import gettext_lazy as _
+
+from studies.models import Role, User
 
 CLASSES: dict[type[forms.Widget], str] = {
     forms.CheckboxInput: "form-check-input d-block",
@@ -26,3 +31,48 @@ class StyledMixin:
 
 class StyledForm(StyledMixin, forms.Form):
     pass
+
+
+class LoginForm(StyledMixin, AuthenticationForm):
+    pass
+
+
+class JoinForm(StyledForm):
+    """A newcomer's account, or a known user's new password (then the name is given and the field left out)."""
+
+    username = forms.CharField(
+        label=_("User name"),
+        max_length=150,
+        validators=[User.username_validator],
+        help_text=_("Letters, digits and @ . + - _"),
+        widget=forms.TextInput(attrs={"autocomplete": "username"}),
+    )
+    password = forms.CharField(
+        label=_("Password"),
+        help_text=_("At least 8 characters."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
+
+    def __init__(self, *args: Any, known: User | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.known = known
+        if known is not None:
+            del self.fields["username"]
+
+    def clean_username(self) -> str:
+        username: str = self.cleaned_data["username"]
+        if User.objects.filter(username__iexact=username).exists():
+            raise forms.ValidationError(_("This name is taken."))
+        return username
+
+    def clean_password(self) -> str:
+        password: str = self.cleaned_data["password"]
+        validate_password(password, self.known or User(username=self.cleaned_data.get("username", "")))
+        return password
+
+
+class InvitationForm(StyledForm):
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
+    note = forms.CharField(
+        label=_("For whom"), max_length=200, required=False, help_text=_("A note for yourself, such as a name.")
+    )

@@ -17,6 +17,10 @@ class InvitationUnusableError(Exception):
     """The link is unknown, used, expired or revoked."""
 
 
+class LastResearcherError(Exception):
+    """A study keeps at least one researcher."""
+
+
 def secret_digest(secret: str) -> str:
     """SHA-256, hex. Enough for 256-bit random secrets; passwords go through Django's hashers instead."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -56,6 +60,22 @@ def membership_set(*, user: User, study: Study, role: str, actor: User | None) -
         membership.save(update_fields=["role", "is_active"])
     audit_record(actor=actor, study=study, action="membership_set", target=membership, detail={"role": role})
     return membership
+
+
+@transaction.atomic
+def membership_deactivate(*, membership: Membership, actor: User) -> None:
+    """End a person's access to the study; their judgements and deeds stay.
+
+    Raises LastResearcherError.
+    """
+    researchers = Membership.objects.select_for_update().filter(
+        study=membership.study, role=Role.RESEARCHER, is_active=True
+    )
+    if set(researchers.values_list("pk", flat=True)) == {membership.pk}:
+        raise LastResearcherError
+    membership.is_active = False
+    membership.save(update_fields=["is_active"])
+    audit_record(actor=actor, study=membership.study, action="membership_deactivate", target=membership)
 
 
 @transaction.atomic
