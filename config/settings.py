@@ -118,7 +118,7 @@ TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = env.str("STATIC_ROOT", default=None)  # set where collectstatic has filled it
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # Without collectstatic (embedded mode, tests) the files are served from where they lie.
 WHITENOISE_USE_FINDERS = True

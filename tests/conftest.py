@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from django.test import Client
 
-from corpus.importing import read_stimuli
+from corpus.importing import StimulusRow, read_stimuli
 from corpus.models import Instrument
 from corpus.services import instrument_create
 from studies.models import Role, Study, User
@@ -57,3 +57,9 @@ def instrument(cast: Cast) -> Instrument:
         actor=cast.alice,
         refusal_below=3,
     )
+
+
+@pytest.fixture
+def stimuli_18() -> list[StimulusRow]:
+    """The published study's own eighteen tasks."""
+    return read_stimuli((ROOT / "study" / "stimuli.csv").read_bytes())

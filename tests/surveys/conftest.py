@@ -1,0 +1,57 @@
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+
+from corpus.models import Answer, Instrument, Sitting
+from surveys.models import Survey
+from surveys.selectors import sitting_of
+from surveys.services import survey_create, survey_set_state
+from tests.conftest import Cast
+
+
+@pytest.fixture
+def survey(cast: Cast, instrument: Instrument) -> Survey:
+    survey = survey_create(
+        instrument=instrument, title="By link", contact="nobody@example.org", consent_text="I agree.", actor=cast.alice
+    )
+    survey_set_state(survey=survey, state="open", actor=cast.alice)
+    survey.refresh_from_db()
+    return survey
+
+
+class Visitor:
+    """A participant's browser."""
+
+    def __init__(self, survey: Survey) -> None:
+        self.client = Client()
+        self.survey = survey
+        self.address = ""
+
+    def start(self, start_key: object = None) -> "Visitor":
+        response = self.client.post(f"/s/{self.survey.slug}/", {"start_key": str(start_key or uuid4())})
+        assert response.status_code == 302, response.content.decode()
+        self.address = response["Location"]
+        return self
+
+    def get(self, tail: object = ""):
+        return self.client.get(self.address if tail == "" else f"{self.address}{tail}/")
+
+    def answer(self, number: int, text: str = "", **extra: object):
+        return self.client.post(f"{self.address}{number}/", {"text": text, **extra})
+
+    @property
+    def sitting(self) -> Sitting:
+        found = sitting_of(self.address.split("/")[2])
+        assert found
+        return found
+
+    def texts(self) -> dict[int, str]:
+        answers = Answer.objects.filter(sitting=self.sitting).select_related("stimulus")
+        return {answer.stimulus.position: answer.text for answer in answers}
+
+
+@pytest.fixture
+def visitor(survey: Survey) -> Iterator[Visitor]:
+    yield Visitor(survey).start()
