@@ -211,12 +211,14 @@ def _alphas(patterns: _Patterns, units: _Floats, level: Level) -> _Floats:
 
 def _unequal(counts: _Floats) -> _Floats:
     """Ordered pairs of unequal ratings, for each row of counts."""
-    return counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1)
+    pairs: _Floats = counts.sum(axis=1) ** 2 - (counts**2).sum(axis=1)
+    return pairs
 
 
 def _spread(counts: _Floats, places: _Floats) -> _Floats:
     """Σ (x − y)² over ordered pairs of ratings, for each row of counts: 2 (m Σ x² − (Σ x)²)."""
-    return 2 * (counts.sum(axis=1) * (counts * places**2).sum(axis=1) - (counts * places).sum(axis=1) ** 2)
+    squares: _Floats = counts.sum(axis=1) * (counts * places**2).sum(axis=1)
+    return 2 * (squares - (counts * places).sum(axis=1) ** 2)
 
 
 def _places(values: _Floats) -> _Floats:
