@@ -218,7 +218,8 @@ def _unequal(counts: _Floats) -> _Floats:
 def _spread(counts: _Floats, places: _Floats) -> _Floats:
     """Σ (x − y)² over ordered pairs of ratings, for each row of counts: 2 (m Σ x² − (Σ x)²)."""
     squares: _Floats = counts.sum(axis=1) * (counts * places**2).sum(axis=1)
-    return 2 * (squares - (counts * places).sum(axis=1) ** 2)
+    spread: _Floats = 2 * (squares - (counts * places).sum(axis=1) ** 2)
+    return spread
 
 
 def _places(values: _Floats) -> _Floats:
