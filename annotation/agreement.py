@@ -229,9 +229,7 @@ def _places(values: _Floats) -> _Floats:
     return np.ldexp(moved, -math.frexp(float(moved.max()))[1])
 
 
-def _bootstrap(
-    patterns: _Patterns, level: Level, resamples: int, confidence: float, seed: int
-) -> Interval | None:
+def _bootstrap(patterns: _Patterns, level: Level, resamples: int, confidence: float, seed: int) -> Interval | None:
     if patterns.n_units < 2:
         return None
     random = np.random.default_rng(seed)

@@ -199,9 +199,7 @@ def answer_score(labels: Mapping[str, float | None], criteria: Sequence[Criterio
     return _summed(values, criteria)
 
 
-def sitting_score(
-    sitting: Sitting, stimuli: Collection[Hashable], criteria: Sequence[Criterion]
-) -> SittingScore:
+def sitting_score(sitting: Sitting, stimuli: Collection[Hashable], criteria: Sequence[Criterion]) -> SittingScore:
     """The mean over all `stimuli` of a finished sitting. Unfinished sittings have no score and no bounds."""
     size = len(stimuli)
     if not size or not sitting.is_finished:
@@ -351,9 +349,7 @@ def _summed(values: tuple[float | None, ...], criteria: Sequence[Criterion]) -> 
     return AnswerScore(values, None if open_points else low, low, low + math.fsum(open_points))
 
 
-def _mean_of_answers(
-    answers: Sequence[AnswerScore], criteria: Sequence[Criterion]
-) -> tuple[Score, Bounds | None]:
+def _mean_of_answers(answers: Sequence[AnswerScore], criteria: Sequence[Criterion]) -> tuple[Score, Bounds | None]:
     """Mean and bounds of one or more answers; the mean is undecided where one of them is."""
     values = [answer.value for answer in answers if answer.value is not None]
     bounds = _mean_bounds([Bounds(answer.low, answer.high) for answer in answers])
@@ -407,9 +403,7 @@ def _criterion_majority(values: Sequence[float | None], criterion: Criterion) ->
     return next((value for value, count in counts.items() if count > half), None)
 
 
-def _bootstrap(
-    scored: Sequence[Sequence[float]], resamples: int, confidence: float, seed: int
-) -> MeanInterval | None:
+def _bootstrap(scored: Sequence[Sequence[float]], resamples: int, confidence: float, seed: int) -> MeanInterval | None:
     """The interval of the mean over all sittings, `scored` being those of each respondent."""
     size = len(scored)
     if size < 2 or resamples < 1:

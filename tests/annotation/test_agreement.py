@@ -159,9 +159,7 @@ def test_drawing_patterns_is_drawing_units(ratings, level, random):
     assert sum(units) == patterns.n_units
     value = agreement._alphas(patterns, np.array([units], dtype=float), level)[0]
     expected = alpha(drawn, level, resamples=0).value
-    assert (None if math.isnan(value) else value) == (
-        None if expected is None else pytest.approx(expected, abs=1e-12)
-    )
+    assert (None if math.isnan(value) else value) == (None if expected is None else pytest.approx(expected, abs=1e-12))
 
 
 RATINGS = [[1, 1, 0, 1, 0, 1, 1, 0, 1, 1, 0, 1], [1, 1, 0, 1, 0, 1, 1, 1, 1, 1, 0, 1]]

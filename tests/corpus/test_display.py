@@ -143,9 +143,7 @@ def test_the_words_keep_their_letters(text):
     if "```" in text or "~~~" in text:
         return
     hyphens = str.maketrans("‐‑", "--")
-    plain = text.translate(
-        dict.fromkeys(map(ord, "\u0301\u0308"))
-    )  # marks may compose once a sign between is gone
+    plain = text.translate(dict.fromkeys(map(ord, "\u0301\u0308")))  # marks may compose once a sign between is gone
     expected = [token.translate(hyphens) for token in word_tokens(plain)]
     assert word_tokens(display_text(plain, lower_case=False)) == expected
 

@@ -37,9 +37,7 @@ def answer(labels: str):
 
 
 def sitting(respondent, *labels, finished=True):
-    return Sitting(
-        respondent, finished, {key: answer(own) for key, own in zip(STIMULI, labels, strict=False)}
-    )
+    return Sitting(respondent, finished, {key: answer(own) for key, own in zip(STIMULI, labels, strict=False)})
 
 
 def test_an_answer_is_the_sum_of_its_labels():
@@ -243,9 +241,7 @@ def test_an_undecided_label_matters_only_where_it_could_turn_the_majority():
     assert result.by_stimulus["s1"].values == (1.0, 0.0, None, 1.0)
     assert result.majority == Score(None, None, "undecided")
     assert result.bounds == Bounds(2.0, 3.0)
-    closed = model_score(
-        [sitting("m", labels) for labels in ("1011", "1011", "???1")], ["s1"], CRITERIA, planned=3
-    )
+    closed = model_score([sitting("m", labels) for labels in ("1011", "1011", "???1")], ["s1"], CRITERIA, planned=3)
     assert closed.majority == Score(3.0, 0.75, "")
     assert (closed.n_scored, closed.n_complete) == (2, 3)
 
@@ -327,8 +323,7 @@ def test_a_models_bounds_hold_when_the_labels_are_decided(runs, sign):
     decided = []
     for run in runs:
         own = [
-            "".join(sign if value is None else str(int(value)) for value in one.values)
-            for one in run.answers.values()
+            "".join(sign if value is None else str(int(value)) for value in one.values) for one in run.answers.values()
         ]
         decided.append(sitting("m", *own))
     after = model_score(decided, STIMULI, CRITERIA, planned=len(runs))

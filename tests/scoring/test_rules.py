@@ -40,6 +40,4 @@ def test_shared_answers_of_models():
     original = originals()
     for case in cases("llm_outputs"):
         if "sequence_equal" in case:
-            assert sequence_equal(case["answer"], original[case["item"]]) is case["sequence_equal"], case[
-                "id"
-            ]
+            assert sequence_equal(case["answer"], original[case["item"]]) is case["sequence_equal"], case["id"]
