@@ -10,7 +10,7 @@ _WORD = re.compile(rf"[^\W_]+(?:[{HYPHENS}][^\W_]+)*")
 
 
 def _is_dropped(char: str) -> bool:
-    """Combining marks (stress over a vowel) and invisible format characters (soft hyphen, BOM) are no part of a word."""
+    """Combining marks (stress) and invisible format characters (soft hyphen, BOM) are no part of a word."""
     category = unicodedata.category(char)
     return category[0] == "M" or category == "Cf"
 
@@ -18,9 +18,10 @@ def _is_dropped(char: str) -> bool:
 def word_tokens(text: str) -> list[str]:
     """The word tokens of a text, in its order and its case.
 
-    The text is brought to NFC; combining marks and format characters are dropped. A token is a run of letters and
-    digits; U+002D, U+2010 and U+2011 join two runs when nothing stands between. All else separates, the en and em dash
-    included, and punctuation is not counted. Source: DESIGN, "Words"; the count is the paper's token length.
+    The text is brought to NFC; combining marks and format characters are dropped. A token is a run of
+    letters and digits; U+002D, U+2010 and U+2011 join two runs when nothing stands between. All else
+    separates, the en and em dash included, and punctuation is not counted. Source: DESIGN, "Words"; the
+    count is the paper's token length.
     """
     if text.isascii():
         return _WORD.findall(text)
