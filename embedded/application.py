@@ -6,6 +6,7 @@ import socket
 import sys
 from pathlib import Path
 
+from embedded import valkey
 from embedded.paths import Account, Place, RefusedError, may_enter, say
 from embedded.processes import Program, clean_environment
 
@@ -57,6 +58,7 @@ def application_environment(place: Place, services: dict[str, str], host: str, p
     names += [url_host(shown)] if url_host(shown) not in names else []
     own = {
         **services,
+        "CACHE_URL": f"unix://{valkey.socket_path(place)}?db=1",
         "ALLOWED_HOSTS": os.environ.get("ALLOWED_HOSTS", ",".join(names)),
         "PUBLIC_URL": os.environ.get("PUBLIC_URL", f"http://{url_host(shown)}:{port}"),
         "PYTHONUNBUFFERED": "1",

@@ -90,9 +90,7 @@ class Launcher:
         self.note()
 
     def note(self) -> None:
-        services = [
-            program for program in (self.services.valkey, self.services.postgres) if program is not None
-        ]
+        services = [program for program in (self.services.valkey, self.services.postgres) if program is not None]
         state.children_note(self.running, [*services, *self.programs])
         state.running_write(self.place, self.running)
 
@@ -154,9 +152,7 @@ class Launcher:
         while not self.signals.stopping:
             postgres = self.services.postgres
             if postgres is None or not postgres.is_running:
-                raise RefusedError(
-                    f"PostgreSQL has ended unexpectedly:\n{log_end(self.place.logs / 'postgres.log')}"
-                )
+                raise RefusedError(f"PostgreSQL has ended unexpectedly:\n{log_end(self.place.logs / 'postgres.log')}")
             for program in self.supervised():
                 if not program.is_running and not self.signals.stopping:
                     self.restart(program)
@@ -176,9 +172,7 @@ class Launcher:
         self.restarts[program.name] = [*recent, now]
         code = program.exit_code
         if len(recent) >= RESTARTS:
-            raise program.failure(
-                f"{program.name} has ended {RESTARTS + 1} times within a minute (exit code {code}):"
-            )
+            raise program.failure(f"{program.name} has ended {RESTARTS + 1} times within a minute (exit code {code}):")
         say(f"  {program.name} has ended unexpectedly (exit code {code}); starting it again")
         say(log_end(program.log))
         with contextlib.suppress(StopAskedError):

@@ -174,14 +174,8 @@ def socket_folder(data: Path, account: Account) -> Path:
     except FileExistsError:
         pass
     status = folder.lstat()
-    if (
-        not stat.S_ISDIR(status.st_mode)
-        or status.st_uid != account.uid
-        or stat.S_IMODE(status.st_mode) & 0o077
-    ):
-        raise RefusedError(
-            f"{folder} is not a private folder of {account.name}. Somebody else made it: remove it."
-        )
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != account.uid or stat.S_IMODE(status.st_mode) & 0o077:
+        raise RefusedError(f"{folder} is not a private folder of {account.name}. Somebody else made it: remove it.")
     return folder
 
 

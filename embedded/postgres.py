@@ -31,9 +31,7 @@ def database_url(place: Place, name: str = "luria") -> str:
 
 
 def connect(place: Place, *, user: str = "postgres", name: str = "postgres") -> psycopg.Connection:
-    return psycopg.connect(
-        host=str(place.sockets), user=user, dbname=name, autocommit=True, connect_timeout=5
-    )
+    return psycopg.connect(host=str(place.sockets), user=user, dbname=name, autocommit=True, connect_timeout=5)
 
 
 def binaries(place: Place) -> Path:

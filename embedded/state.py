@@ -67,8 +67,8 @@ def children_note(running: Running, programs: list[Program]) -> None:
 def leftovers_end(place: Place, pause: Pause, seconds: float = 15) -> None:
     """End the children of a launcher that was killed, known by id and start time. Called under the lock.
 
-    On Linux they are already ending by themselves (embedded/child.py). PostgreSQL is only asked, never killed;
-    the wait for it is in `postgres.leftover_await`.
+    On Linux they are already ending by themselves (embedded/child.py). PostgreSQL is only asked, never killed:
+    waiting for it is the work of `postgres.leftover_await`.
     """
     earlier = running_read(place.data)
     if earlier is None or earlier.pid == os.getpid():

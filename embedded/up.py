@@ -71,17 +71,11 @@ def up() -> int:
 
 def _run(place: Place, started: float) -> int:
     signals = Signals()
-    launcher = Launcher(
-        place, signals, state.Running(pid=os.getpid()), host=os.environ.get("HOST", "127.0.0.1")
-    )
+    launcher = Launcher(place, signals, state.Running(pid=os.getpid()), host=os.environ.get("HOST", "127.0.0.1"))
     try:
         say(f"Starting Luria. Data: {place.data}")
         if os.geteuid() == 0:
-            rest = (
-                "and so do web server and worker"
-                if application_account(place)
-                else "web server and worker as root"
-            )
+            rest = "and so do web server and worker" if application_account(place) else "web server and worker as root"
             say(f"  started by root: PostgreSQL and Valkey run as {place.account.name}, {rest}")
         state.leftovers_end(place, signals.pause)
         launcher.port = port_choose(launcher.host)
@@ -114,9 +108,7 @@ def manage(arguments: list[str]) -> int:
     if lock is None:
         running = state.running_read(place.data)
         services = Services(place)
-        port = (
-            int(running.address.rsplit(":", 1)[-1].strip("/")) if running and running.address else FIRST_PORT
-        )
+        port = int(running.address.rsplit(":", 1)[-1].strip("/")) if running and running.address else FIRST_PORT
         _become(place, arguments, application_environment(place, services.env, "127.0.0.1", port))
     signals = Signals()
     launcher = Launcher(place, signals, state.Running(pid=os.getpid()))

@@ -59,7 +59,7 @@ def _binary_path(place: Place) -> Path:
 
 
 def leftover_await(place: Place, pause: Pause = time.sleep) -> None:
-    """A Valkey that is still stopping removes the socket of its name in the end, which must not be the new one's."""
+    """A Valkey that is still stopping removes its socket in the end; by then it must not be the new one's."""
     if not wait_until(lambda: not processes_in(place.valkey), STOP_SECONDS, pause):
         raise RefusedError(f"Another Valkey works in {place.valkey}. Stop it first, then start again.")
 

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -61,6 +62,7 @@ class Launch:
 @dataclass
 class Copy:
     repo: Path
+    port: int
     launches: list[Launch] = field(default_factory=list)
 
     def up(self, *, wrapper: tuple[str, ...] = (), **environment: str) -> Launch:
@@ -69,7 +71,7 @@ class Copy:
             process = subprocess.Popen(
                 [*wrapper, sys.executable, "-m", "embedded", "up"],
                 cwd=self.repo,
-                env={**plain_environment(), **environment},
+                env={**plain_environment(), "PORT": str(self.port), **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -117,7 +119,9 @@ def copy():
     repo = root / "a b" / "luria"
     shutil.copytree(STANDIN, repo)
     shutil.copytree(REPO / "embedded", repo / "embedded", ignore=shutil.ignore_patterns("__pycache__"))
-    made = Copy(repo)
+    with socket.create_server(("127.0.0.1", 0)) as free:  # tests in parallel must not take each other's
+        port = free.getsockname()[1]
+    made = Copy(repo, port)
     yield made
     for launch in made.launches:
         if launch.process.poll() is None:

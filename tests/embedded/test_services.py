@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import psutil
@@ -22,6 +23,14 @@ pytestmark = pytest.mark.enable_socket
 
 def place_at(folder: Path) -> Place:
     return Place(REPO, folder, folder / "s", paths.account_of(os.geteuid()))
+
+
+@pytest.fixture
+def runtime_folder(monkeypatch):
+    """A folder for sockets with a path as short as in life; pytest's own is too long in parallel runs."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        monkeypatch.setattr(paths, "_runtime_folder", lambda: Path(folder))
+        yield Path(folder)
 
 
 def test_temporary_services_speak_and_go():
@@ -102,11 +111,10 @@ def test_cluster_of_another_version_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["link", "open", "file"])
-def test_socket_folder_that_is_not_ours_alone_is_refused(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr(paths, "_runtime_folder", lambda: tmp_path)
+def test_socket_folder_that_is_not_ours_alone_is_refused(tmp_path, runtime_folder, kind):
     account = paths.account_of(os.geteuid())
     folder = paths.socket_folder(tmp_path / "data", account)
-    assert folder.parent == tmp_path and paths.socket_folder(tmp_path / "data", account) == folder
+    assert folder.parent == runtime_folder and paths.socket_folder(tmp_path / "data", account) == folder
     folder.rmdir()
     if kind == "link":
         (tmp_path / "elsewhere").mkdir(mode=0o700)
@@ -121,8 +129,7 @@ def test_socket_folder_that_is_not_ours_alone_is_refused(tmp_path, monkeypatch, 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another user's folder")
-def test_socket_folder_of_somebody_else_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(paths, "_runtime_folder", lambda: tmp_path)
+def test_socket_folder_of_somebody_else_is_refused(tmp_path, runtime_folder):
     account = service_account()
     folder = paths.socket_folder(tmp_path / "data", account)
     os.chown(folder, account.uid + 1, account.gid)

@@ -12,9 +12,7 @@ with psycopg.connect(os.environ["DATABASE_URL"]) as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS answer (text text)")
         case ["luria_setup"]:
             address = os.environ["PUBLIC_URL"]
-            sys.stdout.write(
-                json.dumps({"survey_url": f"{address}/s/1", "login_url": f"{address}/login/once"}) + "\n"
-            )
+            sys.stdout.write(json.dumps({"survey_url": f"{address}/s/1", "login_url": f"{address}/login/once"}) + "\n")
         case ["demo"]:
             connection.execute("INSERT INTO answer VALUES ('simulated')")
             sys.stdout.write("demo filled\n")
