@@ -186,5 +186,7 @@ class Launcher:
         for program in reversed(self.programs):
             program.stop()
         self.services.stop()
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             (self.place.data / "run.json").unlink()
+        with contextlib.suppress(OSError):  # not empty: something is still stopping, and the next start sees to it
+            self.place.sockets.rmdir()
