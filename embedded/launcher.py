@@ -64,11 +64,15 @@ class Signals:
 
 @contextlib.contextmanager
 def step(name: str) -> Iterator[None]:
-    """One line per step, with its time."""
+    """One line per step: its name while it is at work, then its time."""
     started = time.monotonic()
-    say(f"  {name} …")
-    yield
-    say(f"  {name}: {time.monotonic() - started:.1f} s")
+    say(f"  {name} … ", end="")
+    try:
+        yield
+    except BaseException:
+        say("")
+        raise
+    say(f"{time.monotonic() - started:.1f} s")
 
 
 @dataclass

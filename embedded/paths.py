@@ -16,10 +16,10 @@ class RefusedError(Exception):
     """Luria cannot start, and the message tells the reader what to do."""
 
 
-def say(text: str) -> None:
+def say(text: str, end: str = "\n") -> None:
     """Print for the person at the terminal, who may have gone: then the work goes on in silence."""
     with contextlib.suppress(OSError, ValueError):
-        print(text, flush=True)
+        print(text, end=end, flush=True)
 
 
 @dataclass(frozen=True)
@@ -121,6 +121,7 @@ def place_find(repo: Path = REPO) -> Place:
     account = _data_account(data)
     make_folder(data, account)
     (data / "lock").touch(mode=0o600)
+    hand_over(data / "lock")
     for name in ("logs", "files"):
         make_folder(data / name, account)
     if account.is_other and not may_enter(data, account):
@@ -159,6 +160,13 @@ def make_folder(folder: Path, account: Account) -> None:
         raise RefusedError(
             f"The folder {folder} cannot be made: {error.strerror}. Set LURIA_DATA to another one."
         ) from error
+
+
+def hand_over(file: Path) -> None:
+    """What root writes into somebody's data folder belongs to that somebody, who may start without root next time."""
+    if os.geteuid() == 0:
+        owner = file.parent.stat()
+        os.chown(file, owner.st_uid, owner.st_gid, follow_symlinks=False)
 
 
 def socket_folder(data: Path, account: Account) -> Path:

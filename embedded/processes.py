@@ -11,7 +11,7 @@ from pathlib import Path
 
 import psutil
 
-from embedded.paths import Account, RefusedError
+from embedded.paths import Account, RefusedError, hand_over
 
 CHILD = Path(__file__).with_name("child.py")
 LOG_LIMIT = 5_000_000
@@ -40,6 +40,8 @@ class Program:
         command += ["--death-signal", str(int(self.death_signal))]
         if self.account is not None and self.account.is_other:
             command += ["--uid", str(self.account.uid), "--gid", str(self.account.gid)]
+        self.log.touch()
+        hand_over(self.log)
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--", *self.command],
@@ -98,7 +100,9 @@ def log_rotate(log: Path, limit: int = LOG_LIMIT) -> None:
         return
     with log.open("r+b") as file:
         file.seek(-limit, os.SEEK_END)
-        log.with_suffix(".1.log").write_bytes(file.read())
+        earlier = log.with_suffix(".1.log")
+        earlier.write_bytes(file.read())
+        hand_over(earlier)
         file.truncate(0)
 
 

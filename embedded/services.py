@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from embedded import postgres, valkey
-from embedded.paths import REPO, Place, make_folder, service_account
+from embedded.paths import REPO, Place, hand_over, make_folder, service_account
 from embedded.processes import Pause, Program, log_rotate, processes_in
 
 TEMPORARY_PREFIX = "luria-test-"
@@ -71,8 +71,7 @@ def secret_key(place: Place) -> str:
         half = place.data / f"secret_key.{os.getpid()}"
         half.touch(mode=0o600)
         half.write_text(secrets.token_urlsafe(50))
-        if os.geteuid() == 0:
-            os.chown(half, place.account.uid, place.account.gid)
+        hand_over(half)
         half.replace(path)
     return path.read_text().strip()
 

@@ -8,7 +8,7 @@ import sys
 import time
 from typing import NoReturn
 
-from embedded import state
+from embedded import postgres, state
 from embedded.application import FIRST_PORT, application_account, application_environment, port_choose
 from embedded.child import die_with_parent
 from embedded.launcher import Launcher, Signals, StopAskedError, step
@@ -78,6 +78,7 @@ def _run(place: Place, started: float) -> int:
             rest = "and so do web server and worker" if application_account(place) else "web server and worker as root"
             say(f"  started by root: PostgreSQL and Valkey run as {place.account.name}, {rest}")
         state.leftovers_end(place, signals.pause)
+        postgres.leftover_await(place, signals.pause)
         launcher.port = port_choose(launcher.host)
         with step("PostgreSQL and Valkey"):
             launcher.start()
