@@ -122,31 +122,34 @@ class Launcher:
             program.stop()
         return program.log.read_bytes()[before:].decode(errors="replace")
 
-    def serve(self) -> None:
+    def serve(self, path: str) -> int:
+        """Start worker and web server; the status that the page at `path` answers with."""
         self.programs = [worker_program(self.place, self.environment), self.web_program()]
         for program in self.programs:
             log_rotate(program.log)
             program.start()
         self.note()
-        web = self.programs[-1]
-        if not wait_until(lambda: not web.is_running or self.answers(), WEB_SECONDS, self.signals.pause):
-            raise web.failure(f"The web server did not answer within {WEB_SECONDS} s:")
-        if not web.is_running:
-            raise web.failure("The web server did not start:")
+        web, status = self.programs[-1], None
+        end = time.monotonic() + WEB_SECONDS
+        while web.is_running and time.monotonic() < end:
+            status = self.status_of(path)
+            if status is not None:
+                return status
+            self.signals.pause(0.05)
+        raise web.failure("The web server did not start:")
 
     def web_program(self) -> Program:
         return web_program(self.place, self.environment, self.host, self.port)
 
-    def answers(self) -> bool:
-        """Any answer but a server error; a redirect to the login page is one."""
+    def status_of(self, path: str) -> int | None:
+        """The status of a page; None while nothing answers. Not urllib, which would ask a proxy from the environment."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host  # noqa: S104 (compared, not bound)
-        # Not urllib: it would ask a proxy that the environment names.
-        connection = http.client.HTTPConnection(host.strip("[]"), self.port, timeout=5)
+        connection = http.client.HTTPConnection(host.strip("[]"), self.port, timeout=10)
         try:
-            connection.request("GET", "/", headers={"Host": f"127.0.0.1:{self.port}"})
-            return connection.getresponse().status < 500
+            connection.request("GET", path, headers={"Host": f"127.0.0.1:{self.port}"})
+            return connection.getresponse().status
         except (OSError, http.client.HTTPException):
-            return False
+            return None
         finally:
             connection.close()
 

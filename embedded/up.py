@@ -7,12 +7,14 @@ import signal
 import sys
 import time
 from typing import NoReturn
+from urllib.parse import urlsplit
 
 from embedded import postgres, state
 from embedded.application import FIRST_PORT, application_account, application_environment, port_choose
 from embedded.child import die_with_parent
 from embedded.launcher import Launcher, Signals, StopAskedError, step
 from embedded.paths import Place, RefusedError, place_find, say
+from embedded.processes import log_end
 from embedded.services import Services
 
 
@@ -87,7 +89,9 @@ def _run(place: Place, started: float) -> int:
         with step("the built-in study"):
             links = links_of(launcher.manage("luria_setup"))
         with step("web server and worker"):
-            launcher.serve()
+            status = launcher.serve(urlsplit(links.get("survey_url", "/")).path)
+        if status >= 500:
+            say(f"  the participants' page answers with an error ({status}):\n{log_end(place.logs / 'web.log')}")
         launcher.running.address = launcher.environment["PUBLIC_URL"]
         launcher.running.survey = links.get("survey_url", "")  # the login link is a secret, and is not kept
         launcher.note()
