@@ -142,7 +142,7 @@ class Launcher:
         return web_program(self.place, self.environment, self.host, self.port)
 
     def status_of(self, path: str) -> int | None:
-        """The status of a page; None while nothing answers. Not urllib, which would ask a proxy from the environment."""
+        """The status of a page; None while nothing answers. Not urllib: it might ask a proxy."""
         host = "127.0.0.1" if self.host in ("0.0.0.0", "::", "") else self.host  # noqa: S104 (compared, not bound)
         connection = http.client.HTTPConnection(host.strip("[]"), self.port, timeout=10)
         try:
