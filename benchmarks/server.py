@@ -93,8 +93,14 @@ class Browser:
         if method == "POST":
             headers["Content-Type"] = "application/x-www-form-urlencoded"
         begun = time.monotonic()
-        self.connection.request(method, path, body.encode(), headers)
-        response = self.connection.getresponse()
+        try:
+            self.connection.request(method, path, body.encode(), headers)
+            response = self.connection.getresponse()
+        except (BrokenPipeError, ConnectionResetError, http.client.RemoteDisconnected):
+            # The server had closed the idle connection; a browser opens a new one too.
+            self.connection.close()
+            self.connection.request(method, path, body.encode(), headers)
+            response = self.connection.getresponse()
         text = response.read().decode()
         self.seconds.append(time.monotonic() - begun)
         for name, value in response.getheaders():

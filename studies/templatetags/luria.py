@@ -1,3 +1,5 @@
+from functools import lru_cache
+
 from django import template
 from django.utils.safestring import SafeString, mark_safe
 from markdown_it import MarkdownIt
@@ -9,6 +11,7 @@ renderer = MarkdownIt("commonmark", {"html": False}).disable(["image", "html_blo
 
 
 @register.filter
+@lru_cache(maxsize=256)  # the same instruction stands on every task page
 def markdown(text: str) -> SafeString:
     """A researcher's text as HTML; any markup in it is escaped by the renderer."""
     return mark_safe(renderer.render(text))  # noqa: S308  # the renderer escapes
