@@ -51,5 +51,5 @@ def logging_config(*, level: str, json: bool) -> dict[str, Any]:
         "handlers": {"stream": {"class": "logging.StreamHandler", "formatter": "structlog"}},
         "root": {"handlers": ["stream"], "level": level},
         # httpx logs every request line with its full address, which may carry a key as a parameter.
-        "loggers": {"httpx": {"level": "WARNING"}, "httpcore": {"level": "WARNING"}},
+        "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore", "httpx2", "httpcore2", "openai")},
     }

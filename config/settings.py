@@ -138,6 +138,8 @@ DATA_UPLOAD_MAX_MEMORY_SIZE = 5 * 1024 * 1024
 MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"
 
 CELERY_BROKER_URL = env.str("BROKER_URL")
+# Several installations, or several tests, can share one broker's server.
+CELERY_BROKER_TRANSPORT_OPTIONS = {"global_keyprefix": env.str("BROKER_PREFIX", default="")}
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_TASK_DEFAULT_QUEUE = "default"
 CELERY_TASK_ROUTES = {"llmruns.tasks.*": {"queue": "llm"}, "scoring.tasks.*": {"queue": "ml"}}

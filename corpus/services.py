@@ -134,11 +134,13 @@ def answer_record(
     outcome: str,
     text: str = "",
     seen_revision: int | None = None,
+    may_be_empty: bool = False,
 ) -> Recorded:
     """Give or change the one answer of a sitting to a stimulus. Safe to repeat; four queries at the most.
 
     `seen_revision` is the revision that the sender's page showed (0: none). When the page is older than the stored
-    answer and shows the text that is sent, the sender changed nothing and the newer answer stays.
+    answer and shows the text that is sent, the sender changed nothing and the newer answer stays. `may_be_empty`: a
+    model that keeps the format and gives no word has answered; a person who writes nothing has not.
 
     Raises SittingClosedError, StimulusNotInSittingError, AnswerEmptyError, AnswerTooLongError,
     AnswerUnstorableError.
@@ -147,7 +149,7 @@ def answer_record(
         raise AnswerUnstorableError
     if len(text) > MAX_ANSWER_CHARACTERS:
         raise AnswerTooLongError
-    if outcome == Answer.Outcome.GIVEN and not text.strip():
+    if outcome == Answer.Outcome.GIVEN and not text.strip() and not may_be_empty:
         raise AnswerEmptyError
     if outcome != Answer.Outcome.GIVEN:
         text = ""

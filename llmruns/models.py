@@ -1,8 +1,10 @@
+from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Instrument, Respondent, Sitting, Stimulus
+from llmruns.keys import KEY_VARIABLE
 from studies.models import Study, User
 
 
@@ -38,10 +40,19 @@ class ModelConfig(models.Model):
     key_variable = models.CharField(max_length=100, blank=True)  # the environment variable that holds the key
     temperature = models.FloatField(default=1.0)
     max_output_tokens = models.PositiveIntegerField(null=True)
+    timeout = models.PositiveSmallIntegerField(default=60, validators=[MinValueValidator(1), MaxValueValidator(600)])
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
-        constraints = [models.UniqueConstraint(fields=["study", "label"], name="modelconfig_unique_label")]
+        constraints = [
+            models.UniqueConstraint(fields=["study", "label"], name="modelconfig_unique_label"),
+            # No form and no API may name SECRET_KEY here and have it sent to a server of the writer's choice.
+            models.CheckConstraint(
+                condition=Q(key_variable="") | Q(key_variable__regex=KEY_VARIABLE),
+                name="modelconfig_key_variable_is_a_key",
+            ),
+            models.CheckConstraint(condition=Q(timeout__gte=1, timeout__lte=600), name="modelconfig_timeout_bounded"),
+        ]
 
     def __str__(self) -> str:
         return self.label
@@ -59,6 +70,8 @@ class Experiment(models.Model):
     title = models.CharField(max_length=200)
     runs_planned = models.PositiveSmallIntegerField(default=5)
     max_attempts = models.PositiveSmallIntegerField(default=10)
+    deadline = models.PositiveIntegerField(default=900)  # seconds of technical failures in a row, per stimulus
+    launch_key = models.UUIDField(null=True)  # of the form that launched it: a double click launches once
     state = models.CharField(max_length=10, choices=State.choices, default=State.RUNNING)
     launched_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     launched_at = models.DateTimeField(auto_now_add=True)
@@ -68,7 +81,8 @@ class Experiment(models.Model):
         constraints = [
             models.CheckConstraint(
                 condition=Q(runs_planned__gte=1, max_attempts__gte=1), name="experiment_asks_something"
-            )
+            ),
+            models.UniqueConstraint(fields=["study", "launch_key"], name="experiment_launched_once"),
         ]
 
     def __str__(self) -> str:
@@ -76,12 +90,19 @@ class Experiment(models.Model):
 
 
 class Run(models.Model):
+    """One pass of one configuration through the instrument: the model's sitting.
+
+    Paused and incomplete runs keep their sitting open and can be resumed. Paused: nothing more is sent, because every
+    further call would fail alike (quota, key, unknown model). Incomplete: all that could be asked was asked, and some
+    stimulus has no answer for a technical reason; there is no score and no majority until it is resumed.
+    """
+
     class State(models.TextChoices):
         PENDING = "pending", _("waiting")
         RUNNING = "running", _("running")
         PAUSED = "paused", _("paused")
         FINISHED = "finished", _("finished")
-        INCOMPLETE = "incomplete", _("incomplete")  # ended for a technical reason: no score, no majority
+        INCOMPLETE = "incomplete", _("incomplete")
         CANCELLED = "cancelled", _("cancelled")
 
     experiment = models.ForeignKey(Experiment, on_delete=models.PROTECT, related_name="runs")
@@ -89,7 +110,8 @@ class Run(models.Model):
     sitting = models.OneToOneField(Sitting, on_delete=models.PROTECT, related_name="run")
     ordinal = models.PositiveSmallIntegerField()
     state = models.CharField(max_length=10, choices=State.choices, default=State.PENDING)
-    reason = models.CharField(max_length=500, blank=True)  # why it is paused or incomplete
+    problem = models.CharField(max_length=40, blank=True)  # why it is paused or incomplete: a kind of llmruns.wording
+    reason = models.CharField(max_length=500, blank=True)  # what the provider said
 
     class Meta:
         constraints = [
@@ -97,13 +119,44 @@ class Run(models.Model):
                 fields=["experiment", "config", "ordinal"], name="run_unique_experiment_config_ordinal"
             )
         ]
+        indexes = [models.Index(fields=["state"], name="run_by_state")]
 
     def __str__(self) -> str:
         return f"{self.config_id} run {self.ordinal}"
 
 
+class RunStimulus(models.Model):
+    """What is still to be asked in a run. The answer itself is in the corpus, what was sent is in the calls."""
+
+    class State(models.TextChoices):
+        TODO = "todo", _("to be asked")
+        DONE = "done", _("has its answer")
+        GIVEN_UP = "given_up", _("given up for a technical reason")
+
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="run_stimuli")
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="run_stimuli")
+    state = models.CharField(max_length=10, choices=State.choices, default=State.TODO)
+    attempts = models.PositiveSmallIntegerField(default=0)  # completed replies
+    failures = models.PositiveIntegerField(default=0)  # technical ones, since the last completed reply
+    failing_since = models.DateTimeField(null=True)  # the deadline counts from here
+    due_at = models.DateTimeField()  # not asked before: back-off and Retry-After
+    problem = models.CharField(max_length=40, blank=True)  # kind of the last technical failure
+
+    class Meta:
+        verbose_name_plural = "run stimuli"
+        constraints = [models.UniqueConstraint(fields=["run", "stimulus"], name="runstimulus_one_per_run_stimulus")]
+        indexes = [models.Index(fields=["due_at"], condition=Q(state="todo"), name="runstimulus_due")]
+
+    def __str__(self) -> str:
+        return f"{self.run_id} {self.stimulus_id}: {self.state}"
+
+
 class Call(models.Model):
     """One HTTP request to a provider, written before it is sent."""
+
+    class Purpose(models.TextChoices):
+        ANSWER = "answer", _("answer")
+        TRIAL = "trial", _("trial")
 
     class State(models.TextChoices):
         IN_FLIGHT = "in_flight", _("in flight")
@@ -112,16 +165,21 @@ class Call(models.Model):
         FAILED = "failed", _("technical failure")  # costs none
         LOST = "lost", _("lost, possibly billed")  # the worker died while it was in flight
 
-    run = models.ForeignKey(Run, on_delete=models.PROTECT, related_name="calls")
     config = models.ForeignKey(ModelConfig, on_delete=models.PROTECT, related_name="calls")
-    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="calls")
+    purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.ANSWER)
+    run = models.ForeignKey(Run, on_delete=models.PROTECT, null=True, related_name="calls")
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, null=True, related_name="calls")
     attempt = models.PositiveSmallIntegerField(null=True)  # numbers completed replies only
     state = models.CharField(max_length=10, choices=State.choices, default=State.IN_FLIGHT)
     kind = models.CharField(max_length=40, blank=True)  # of a bad reply or a failure: format, rate_limit, …
     detail = models.TextField(blank=True)
     request = models.JSONField()
     response = models.JSONField(null=True)
-    raw_reply = models.TextField(blank=True)
+    raw_reply = models.TextField(blank=True)  # the text of the message
+    raw_body = models.TextField(blank=True)  # what came back, where it is no JSON that the database can hold; bounded
+    escaped = models.BooleanField(
+        default=False
+    )  # NUL, lone surrogates or bytes that are no UTF-8 are written as \\u or \\x
     model_reported = models.CharField(max_length=200, blank=True)  # what the provider says has answered
     finish_reason = models.CharField(max_length=40, blank=True)
     http_status = models.PositiveSmallIntegerField(null=True)
@@ -141,12 +199,21 @@ class Call(models.Model):
                 fields=["run", "stimulus"], condition=Q(state="in_flight"), name="call_at_most_one_in_flight"
             ),
             models.CheckConstraint(
-                condition=Q(state__in=["ok", "bad_reply"], attempt__isnull=False)
+                condition=Q(purpose="trial", attempt__isnull=True)
+                | Q(state__in=["ok", "bad_reply"], attempt__isnull=False)
                 | Q(state__in=["in_flight", "failed", "lost"], attempt__isnull=True),
                 name="call_attempt_only_for_replies",
             ),
+            models.CheckConstraint(
+                condition=Q(purpose="answer", run__isnull=False, stimulus__isnull=False)
+                | Q(purpose="trial", run__isnull=True, stimulus__isnull=True),
+                name="call_answers_belong_to_a_run",
+            ),
         ]
-        indexes = [models.Index(fields=["run", "state"], name="call_by_run_state")]
+        indexes = [
+            models.Index(fields=["run", "state"], name="call_by_run_state"),
+            models.Index(fields=["sent_at"], condition=Q(state="in_flight"), name="call_in_flight"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.stimulus_id}: {self.state}"

@@ -1,0 +1,97 @@
+"""A process that has calls in flight says so by a lock that PostgreSQL drops when the process dies.
+
+The lock is a session-level advisory lock on a connection of its own. It needs a direct connection: behind a pooler that
+shares sessions between clients (PgBouncer in transaction mode) it would mean nothing.
+"""
+
+import os
+import secrets
+import socket
+import threading
+import time
+
+import psycopg
+import structlog
+from django.db import connection
+
+CLASS = 0x4C55_5249  # "LURI": the first half of the lock's name
+CHECK_EVERY = 5.0  # seconds between looks at the lock's own connection
+
+log = structlog.get_logger(__name__)
+
+
+class _Lock:
+    """One per process. A forked child makes its own."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.number = secrets.randbelow(2**31)
+        self.connection: psycopg.Connection | None = None
+        self.checked = 0.0
+
+    def hold(self) -> None:
+        """Make sure that the lock is held, on a new connection if the old one is gone. Raises psycopg.Error."""
+        if self.connection is not None and time.monotonic() - self.checked < CHECK_EVERY:
+            return
+        if self.connection is not None:
+            try:
+                self.connection.execute("SELECT 1")
+            except psycopg.Error:
+                log.warning("worker_lock_lost", worker=self.number)
+                self.connection.close()
+                self.connection = None
+        if self.connection is None:
+            self.connection = _connect()
+            self.connection.execute("SELECT pg_advisory_lock(%s, %s)", [CLASS, self.number])
+        self.checked = time.monotonic()
+
+
+_mutex = threading.Lock()
+_lock: _Lock | None = None
+
+
+def worker_name() -> str:
+    """The name of this process, with its lock held. The number after the last colon is the lock's."""
+    global _lock
+    with _mutex:
+        if _lock is None or _lock.pid != os.getpid():
+            _lock = _Lock()  # a parent's connection is the parent's: it is left alone, not closed
+        _lock.hold()
+        return f"{socket.gethostname()[:60]}:{_lock.pid}:{_lock.number}"
+
+
+def worker_lock_check() -> None:
+    """Hold the lock again after the database was away, if this process has one."""
+    if _lock is not None and _lock.pid == os.getpid():
+        worker_name()
+
+
+def living_workers() -> set[int]:
+    """The numbers of the processes that live. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted"
+            " AND database = (SELECT oid FROM pg_database WHERE datname = current_database())",
+            [CLASS],
+        )
+        return {int(row[0]) for row in cursor.fetchall()}
+
+
+def worker_is_alive(name: str, living: set[int]) -> bool:
+    number = name.rpartition(":")[2]
+    return number.isdigit() and int(number) in living
+
+
+def _connect() -> psycopg.Connection:
+    params = connection.get_connection_params()
+    plain = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
+    for name, value in params.items():
+        if name.startswith("ssl") or name == "service":
+            plain[name] = value
+    # A worker's machine that vanishes must be noticed in about half a minute, not in two hours.
+    return psycopg.connect(
+        **plain,
+        autocommit=True,
+        application_name="luria worker lock",
+        options="-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
+    )

@@ -1,0 +1,125 @@
+"""What every vendor looks like from inside, and what may go wrong at one."""
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    base_url: str
+    key: str = field(repr=False)  # "" where the server wants none
+    timeout: float  # seconds, for the whole call
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One message to one model."""
+
+    model: str
+    prompt: str
+    temperature: float
+    max_output_tokens: int | None
+
+
+@dataclass(slots=True)
+class Exchange:
+    """What came back over the wire, as far as it came. The key is blanked out of the body."""
+
+    http_status: int | None = None
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderReply:
+    text: str | None
+    refusal: str | None
+    finish_reason: str | None
+    model: str  # as reported; "" where the server says nothing
+    input_tokens: int | None
+    output_tokens: int | None
+    exchange: Exchange
+    document: Any  # the body as parsed JSON
+
+
+class ProviderError(Exception):
+    """No reply of a model. Costs no attempt.
+
+    `transient`: asking again later may help. `tries`: how often in a row it is believed to be transient (None: until
+    the deadline). `retry_after`: seconds that the server asks to wait.
+    """
+
+    kind: ClassVar[str]
+    transient: ClassVar[bool] = False
+    tries: ClassVar[int | None] = None
+
+    def __init__(
+        self, message: str = "", *, exchange: Exchange | None = None, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.exchange = exchange or Exchange()
+        self.retry_after = retry_after
+
+
+class RateLimited(ProviderError):  # noqa: N818 - the states have names of their own, as the pages show them
+    kind, transient = "rate_limited", True
+
+
+class Timeout(ProviderError):  # noqa: N818
+    kind, transient = "timeout", True
+
+
+class ServerError(ProviderError):
+    kind, transient = "server_error", True
+
+
+class ConnectionFailed(ProviderError):  # noqa: N818
+    kind, transient = "connection", True
+
+
+class NotAModel(ProviderError):  # noqa: N818
+    """HTML, no JSON, JSON of another shape. A proxy may do it once; three times in a row it is the wrong address."""
+
+    kind, transient, tries = "not_a_model", True, 3
+
+
+class BodyTooLarge(NotAModel):
+    kind = "too_large"
+
+
+class QuotaExhausted(ProviderError):  # noqa: N818
+    kind = "quota"
+
+
+class AuthenticationFailed(ProviderError):  # noqa: N818
+    kind = "authentication"
+
+
+class BadRequest(ProviderError):  # noqa: N818
+    kind = "bad_request"
+
+
+class UnknownModel(BadRequest):
+    kind = "unknown_model"
+
+
+class Redirected(ProviderError):  # noqa: N818
+    """The server points elsewhere. Nothing is sent to a host that nobody configured."""
+
+    kind = "redirect"
+
+
+class PrivateAddress(ProviderError):  # noqa: N818
+    kind = "private_address"
+
+
+class KeyUnavailable(ProviderError):  # noqa: N818
+    kind = "key_missing"
+
+
+class Provider(Protocol):
+    def request_body(self, question: Question) -> dict[str, Any]:
+        """Exactly the JSON that `ask` will send, so that it can be stored before."""
+
+    def ask(self, endpoint: Endpoint, body: dict[str, Any]) -> ProviderReply:
+        """Send one request, once. Raises ProviderError. Safe to call from many threads."""

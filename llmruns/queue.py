@@ -1,0 +1,38 @@
+"""Putting work into the queue. What is to be done stands in the database; a message only says: look there now."""
+
+from collections.abc import Iterable
+
+import structlog
+from celery import current_app
+from kombu.exceptions import OperationalError
+
+log = structlog.get_logger(__name__)
+
+QUEUE = "llm"
+TASK = "llmruns.tasks.stimulus_ask"
+
+
+def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None = None) -> None:
+    """One message for each (run id, stimulus id). A broker that is away loses nothing: workers look for lost work."""
+    try:
+        with current_app.producer_pool.acquire(block=True) as producer:
+            for run_id, stimulus_id in pairs:
+                current_app.send_task(
+                    TASK, args=[run_id, stimulus_id], queue=QUEUE, countdown=countdown, producer=producer
+                )
+    except (OperationalError, OSError) as error:
+        log.warning("broker_unreachable", error=type(error).__name__)
+
+
+def queue_length() -> int | None:
+    """Messages that no worker has taken yet; None where the broker does not say."""
+    try:
+        with current_app.connection_for_read() as broker, broker.channel() as channel:
+            return int(channel.queue_declare(queue=QUEUE, passive=True).message_count)
+    except broker_errors():
+        return None
+
+
+def broker_errors() -> tuple[type[Exception], ...]:
+    transport = current_app.connection_for_read()
+    return (OperationalError, OSError, *transport.connection_errors, *transport.channel_errors)

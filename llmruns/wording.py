@@ -1,0 +1,80 @@
+"""What went wrong, in words: for people who launch models, in their language."""
+
+import re
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+# kind -> what it means
+KINDS: dict[str, Promise] = {
+    "format": _("the reply is not in the required format"),
+    "truncated": _("the reply was cut off at the limit of output tokens"),
+    "empty": _("the reply is empty"),
+    "refused": _("the model refused"),
+    "filtered": _("the provider's content filter stopped it"),
+    "too_long": _("the answer is longer than any answer may be"),
+    "rate_limited": _("the provider asks to wait: too many requests"),
+    "timeout": _("no reply in time"),
+    "server_error": _("the provider's server failed"),
+    "connection": _("the server could not be reached or broke off"),
+    "not_a_model": _("what answered is not a model: the reply is no chat completion"),
+    "too_large": _("the reply is larger than 5 MB and was not read to its end"),
+    "quota": _("the provider's quota is used up"),
+    "authentication": _("the provider does not accept the key"),
+    "bad_request": _("the provider refuses the request"),
+    "unknown_model": _("the provider knows no such model or address"),
+    "redirect": _("the server points to another host; nothing was sent there"),
+    "private_address": _("the address lies in a private network, which this installation does not allow"),
+    "key_missing": _("the environment variable with the key is not set"),
+    "lost": _("the worker died while waiting for the reply"),
+    "cancelled": _("cancelled"),
+}
+
+# kind -> what to do when a run stands still because of it
+REMEDIES: dict[str, Promise] = {
+    "quota": _("Top up the account or raise its limit, then resume."),
+    "authentication": _("Check the key in the environment and restart the workers, then resume."),
+    "key_missing": _("Set the variable for the web server and the workers and restart them, then resume."),
+    "bad_request": _("Look at the last call: the provider says there what it does not accept. Then resume."),
+    "unknown_model": _("Check the model's name and the base address. A configuration is not edited: add a right one."),
+    "redirect": _("Use the address to which the server points, if you trust it, in a new configuration."),
+    "not_a_model": _("Check the base address: it usually ends in /v1."),
+    "too_large": _("Check the base address: it usually ends in /v1."),
+    "private_address": _("Use a public address, or let whoever runs this installation allow private ones."),
+}
+WAIT_AND_RESUME = _("Resume when the provider works again: only what has no answer is asked.")
+
+
+def kind_words(kind: str) -> str:
+    """Unknown kinds are shown as they are."""
+    return str(KINDS.get(kind, kind))
+
+
+def remedy(kind: str) -> str:
+    return str(REMEDIES.get(kind, WAIT_AND_RESUME))
+
+
+_SNAPSHOT = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$")
+
+
+def model_difference(requested: str, reported: str) -> str:
+    """How the model that answered relates to the one asked for: "same", "snapshot", "different" or "unstated".
+
+    A dated snapshot of the model asked for (gpt-4o-2024-08-06 for gpt-4o, or for gpt-4o-latest) is that model, in the
+    version of the day, and worth showing but no alarm. A vendor's prefix (openai/gpt-4o), a route's suffix (:free) and
+    letter case are no difference. An undated name for a dated request is one: the snapshot asked for is not confirmed.
+    """
+    if not reported:
+        return "unstated"
+    asked, got = _bare(requested), _bare(reported)
+    if asked == got:
+        return "same"
+    undated = _SNAPSHOT.sub("", got)
+    if undated != got and undated == asked.removesuffix("-latest"):
+        return "snapshot"
+    return "different"
+
+
+def _bare(name: str) -> str:
+    name = name.strip().lower().rpartition("/")[2]
+    return re.sub(r":(free|nitro|floor|latest)$", "", name)
