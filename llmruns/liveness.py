@@ -9,6 +9,7 @@ import secrets
 import socket
 import threading
 import time
+from typing import Any
 
 import psycopg
 import structlog
@@ -83,11 +84,9 @@ def worker_is_alive(name: str, living: set[int]) -> bool:
 
 
 def _connect() -> psycopg.Connection:
-    params = connection.get_connection_params()
-    plain = {name: params[name] for name in ("dbname", "user", "password", "host", "port") if name in params}
-    for name, value in params.items():
-        if name.startswith("ssl") or name == "service":
-            plain[name] = value
+    named = ("dbname", "user", "password", "host", "port", "service")
+    params: dict[str, Any] = dict(connection.get_connection_params())
+    plain = {name: value for name, value in params.items() if name in named or name.startswith("ssl")}
     # A worker's machine that vanishes must be noticed in about half a minute, not in two hours.
     return psycopg.connect(
         **plain,

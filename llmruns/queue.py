@@ -1,6 +1,7 @@
 """Putting work into the queue. What is to be done stands in the database; a message only says: look there now."""
 
 from collections.abc import Iterable
+from typing import Any
 
 import structlog
 from celery import current_app
@@ -26,13 +27,13 @@ def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None
 
 def queue_length() -> int | None:
     """Messages that no worker has taken yet; None where the broker does not say."""
-    try:
-        with current_app.connection_for_read() as broker, broker.channel() as channel:
+    with current_app.connection_for_read() as broker:
+        try:
+            channel: Any = broker.channel()
             return int(channel.queue_declare(queue=QUEUE, passive=True).message_count)
-    except broker_errors():
-        return None
+        except (OperationalError, OSError, *_plain(broker.connection_errors), *_plain(broker.channel_errors)):
+            return None
 
 
-def broker_errors() -> tuple[type[Exception], ...]:
-    transport = current_app.connection_for_read()
-    return (OperationalError, OSError, *transport.connection_errors, *transport.channel_errors)
+def _plain(errors: tuple[type[BaseException], ...]) -> tuple[type[Exception], ...]:
+    return tuple(error for error in errors if issubclass(error, Exception))

@@ -45,6 +45,7 @@ class GuardedTransport(httpx2.BaseTransport):
         if encoding not in ("identity", ""):
             response.close()
             raise NotAModel(f"content-encoding {encoding[:40]}, which was not asked for", exchange=exchange)
+        assert isinstance(response.stream, httpx2.SyncByteStream)  # noqa: S101 - of a synchronous transport
         stream = _BoundedStream(response.stream, exchange, self._key, deadline)
         return httpx2.Response(
             status_code=response.status_code,

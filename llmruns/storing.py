@@ -1,0 +1,33 @@
+"""What came over the wire, in a form that PostgreSQL takes: text and jsonb refuse U+0000 and lone surrogates."""
+
+import json
+import re
+from typing import Any
+
+BODY_KEPT = 100_000  # characters of a body that is no JSON
+_ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+def storable_text(text: str) -> tuple[str, bool]:
+    """The text, NUL and lone surrogates written as \\u0000 and \\ud800, and whether anything was."""
+    stored = text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\u0000")
+    return stored, stored != text
+
+
+def storable_body(body: bytes) -> tuple[str, bool]:
+    """The beginning of a body as text; bytes that are no UTF-8 written as \\xff."""
+    text = body.decode("utf-8", "backslashreplace")
+    stored, escaped = storable_text(text[:BODY_KEPT])
+    return stored, escaped or text.encode("utf-8", "replace") != body
+
+
+def is_storable_json(document: Any) -> bool:
+    """False where jsonb would refuse it: NUL, lone surrogates, NaN, infinity, nesting too deep, or no document."""
+    if document is None:
+        return False
+    try:
+        text = json.dumps(document, ensure_ascii=False, allow_nan=False)
+        text.encode("utf-8")
+    except (ValueError, RecursionError):
+        return False
+    return _ESCAPED_NUL.search(text) is None

@@ -1,0 +1,48 @@
+"""What the workers of queue `llm` do. A message carries ids; what is to be done stands in the database."""
+
+import threading
+import time
+from typing import Any
+
+import psycopg
+import structlog
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import Error, connection
+
+from llmruns.calls import stimulus_work
+from llmruns.liveness import worker_lock_check
+from llmruns.services import work_recover
+
+LOOK_EVERY = 10.0  # seconds between looks for lost work
+
+log = structlog.get_logger(__name__)
+
+
+@shared_task
+def stimulus_ask(run_id: int, stimulus_id: int) -> None:
+    """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice."""
+    stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
+
+
+@worker_ready.connect
+def lost_work_look_for(**_: Any) -> None:
+    """Celery's hook at a worker's start: after kill -9 the broker gives messages back only after an hour.
+
+    So every worker looks into the database itself, at its start and from then on.
+    """
+    threading.Thread(target=_look_for_lost_work, name="luria-lost-work", daemon=True).start()
+
+
+def _look_for_lost_work() -> None:
+    everything = True
+    while True:
+        try:
+            worker_lock_check()
+            work_recover(everything=everything)
+            everything = False
+        except (Error, psycopg.Error) as error:
+            log.warning("lost_work_not_looked_for", error=type(error).__name__)
+        finally:
+            connection.close()
+        time.sleep(LOOK_EVERY)
