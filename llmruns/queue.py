@@ -28,12 +28,9 @@ def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None
 def queue_length() -> int | None:
     """Messages that no worker has taken yet; None where the broker does not say."""
     with current_app.connection_for_read() as broker:
+        away: Any = (OperationalError, OSError, *broker.connection_errors, *broker.channel_errors)
         try:
             channel: Any = broker.channel()
             return int(channel.queue_declare(queue=QUEUE, passive=True).message_count)
-        except (OperationalError, OSError, *_plain(broker.connection_errors), *_plain(broker.channel_errors)):
+        except away:
             return None
-
-
-def _plain(errors: tuple[type[BaseException], ...]) -> tuple[type[Exception], ...]:
-    return tuple(error for error in errors if issubclass(error, Exception))

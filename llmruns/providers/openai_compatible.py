@@ -60,7 +60,10 @@ class OpenAICompatible:
             exchange = _exchange(error)
             if _is_filtered(exchange):
                 return _filtered_reply(exchange)
-            raise _status_error(error.status_code, exchange, _retry_after(error.response.headers)) from error
+            headers = error.response.headers
+            raise _status_error(
+                error.status_code, exchange, _retry_after(headers), headers.get("location", "")
+            ) from error
         return _read_reply(raw.http_request.extensions[EXCHANGE], _retry_after(raw.headers))
 
     def _client(self, endpoint: Endpoint) -> openai.OpenAI:
@@ -131,7 +134,7 @@ def _filtered_reply(exchange: Exchange) -> ProviderReply:
     return ProviderReply(None, None, "content_filter", "", None, None, exchange, _load(exchange))
 
 
-def _status_error(status: int, exchange: Exchange, retry_after: float | None) -> ProviderError:
+def _status_error(status: int, exchange: Exchange, retry_after: float | None, location: str = "") -> ProviderError:
     error = _error_object(exchange)
     message = f"HTTP {status}" + (f": {error['message']}"[:300] if isinstance(error.get("message"), str) else "")
     kind: type[ProviderError]
@@ -148,7 +151,7 @@ def _status_error(status: int, exchange: Exchange, retry_after: float | None) ->
     elif status == 404:
         kind = UnknownModel
     elif 300 <= status < 400:
-        kind = Redirected
+        kind, message = Redirected, f"HTTP {status} → {location}"[:300]
     else:
         kind = BadRequest
     return kind(message, exchange=exchange, retry_after=retry_after)

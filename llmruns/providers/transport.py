@@ -6,18 +6,18 @@ the key in itself, and keeps the body, bounded, even when nothing can parse it.
 """
 
 import time
-from collections.abc import Iterator
 
 import httpx2
 from django.conf import settings
 
 from llmruns.addresses import host_is_private
-from llmruns.providers.base import BodyTooLarge, Exchange, NotAModel, PrivateAddress, ProviderError, Timeout
+from llmruns.providers.base import BodyTooLarge, Exchange, NotAModel, PrivateAddress, Timeout
 
 MAX_BODY = 5 * 1024 * 1024
 BLANK = b"[key]"
 # Shorter "keys" are words such as "ollama" or "EMPTY" that local servers ask for: blanking them would change replies.
 SECRET_LENGTH = 12
+HEADERS_READ = ("content-type", "retry-after", "location")
 EXCHANGE = "luria.exchange"
 
 
@@ -41,18 +41,34 @@ class GuardedTransport(httpx2.BaseTransport):
         deadline = time.monotonic() + self._timeout
         response = self._inner.handle_request(self._plain(request))
         exchange.http_status = response.status_code
-        encoding = response.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("identity", ""):
+        try:
+            body = self._read(response, exchange, deadline)
+        finally:
             response.close()
+        # Nothing that the server sent reaches the SDK, its exceptions or a traceback with the key in it.
+        headers = [
+            (name, key_blank(response.headers[name].encode(), self._key))
+            for name in HEADERS_READ
+            if name in response.headers
+        ]
+        return httpx2.Response(status_code=response.status_code, headers=headers, content=body)
+
+    def _read(self, response: httpx2.Response, exchange: Exchange, deadline: float) -> bytes:
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in ("identity", ""):
             raise NotAModel(f"content-encoding {encoding[:40]}, which was not asked for", exchange=exchange)
         assert isinstance(response.stream, httpx2.SyncByteStream)  # noqa: S101 - of a synchronous transport
-        stream = _BoundedStream(response.stream, exchange, self._key, deadline)
-        return httpx2.Response(
-            status_code=response.status_code,
-            headers=response.headers,
-            stream=stream,
-            extensions=response.extensions,
-        )
+        received = bytearray()
+        try:
+            for chunk in response.stream:
+                received += chunk
+                if len(received) > MAX_BODY:
+                    raise BodyTooLarge(f"more than {MAX_BODY} bytes", exchange=exchange)
+                if time.monotonic() > deadline:
+                    raise Timeout("the body came too slowly", exchange=exchange)
+        finally:
+            exchange.body = key_blank(bytes(received[:MAX_BODY]), self._key)
+        return exchange.body
 
     def close(self) -> None:
         self._inner.close()
@@ -70,33 +86,3 @@ class GuardedTransport(httpx2.BaseTransport):
         return httpx2.Request(
             request.method, request.url, headers=headers, content=request.read(), extensions=request.extensions
         )
-
-
-class _BoundedStream(httpx2.SyncByteStream):
-    def __init__(self, inner: httpx2.SyncByteStream, exchange: Exchange, key: str, deadline: float) -> None:
-        self._inner = inner
-        self._exchange = exchange
-        self._key = key
-        self._deadline = deadline
-
-    def __iter__(self) -> Iterator[bytes]:
-        received = bytearray()
-        try:
-            for chunk in self._inner:
-                received += chunk
-                self._check(len(received))
-                yield chunk
-        finally:
-            self._exchange.body = key_blank(bytes(received[:MAX_BODY]), self._key)
-
-    def _check(self, length: int) -> None:
-        problem: ProviderError | None = None
-        if length > MAX_BODY:
-            problem = BodyTooLarge(f"more than {MAX_BODY} bytes", exchange=self._exchange)
-        elif time.monotonic() > self._deadline:
-            problem = Timeout("the body came too slowly", exchange=self._exchange)
-        if problem is not None:
-            raise problem
-
-    def close(self) -> None:
-        self._inner.close()

@@ -1,0 +1,303 @@
+"""Pages of a researcher: models, experiments, runs, calls. Whatever shows replies is closed to one who is rating."""
+
+import json
+import uuid
+from collections import Counter
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from corpus.models import Stimulus
+from llmruns.addresses import AddressRefusedError
+from llmruns.forms import ADDRESS_ERRORS, ExperimentForm, ModelConfigForm
+from llmruns.keys import KeyMissingError
+from llmruns.models import Call, Experiment, ModelConfig, Run
+from llmruns.selectors import (
+    calls_of,
+    config_rows,
+    experiment_progress,
+    experiments_of,
+    reported_models,
+    run_rows,
+)
+from llmruns.services import (
+    LabelTakenError,
+    NotResumableError,
+    experiment_cancel,
+    experiment_launch,
+    experiment_resume,
+    model_config_create,
+    model_try,
+    paper_prompt_text,
+    prompt_ensure,
+    run_resume,
+)
+from llmruns.wording import kind_words, model_difference
+from studies.access import research_study, unblinded_study
+from studies.models import Study, User
+
+CALLS_PER_PAGE = 50
+SHOWN = 200_000  # characters of a stored body on a page
+
+
+def _missing_key(error: KeyMissingError) -> str:
+    return _(
+        "The environment variable %(name)s is not set. Set it for the web server and the workers and restart them. "
+        "Nothing was sent."
+    ) % {"name": error.name}
+
+
+@login_required
+@require_GET
+def model_list(request: HttpRequest, slug: str) -> HttpResponse:
+    study = research_study(request.user, slug)
+    return render(request, "llmruns/model_list.html", {"study": study, "rows": config_rows(study)})
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def model_new(request: HttpRequest, slug: str) -> HttpResponse:
+    study = research_study(request.user, slug)
+    form = ModelConfigForm(request.POST or None)
+    if request.method == "POST" and form.is_valid():
+        fields = {name: form.cleaned_data[name] for name in ModelConfigForm.Meta.fields}
+        try:
+            config = model_config_create(study=study, actor=_person(request), **fields)
+        except LabelTakenError:
+            form.add_error("label", _("The study has a model of this name."))
+        else:
+            messages.success(request, _("“%(label)s” can take the test now.") % {"label": config.label})
+            return redirect("model_list", slug)
+    return render(request, "llmruns/model_new.html", {"study": study, "form": form})
+
+
+@login_required
+@require_POST
+def model_try_out(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    config = get_object_or_404(ModelConfig, study=study, pk=pk)
+    call = model_try(config=config, actor=_person(request))
+    return redirect("call_detail", slug, call.pk)
+
+
+@login_required
+@require_GET
+def experiment_list(request: HttpRequest, slug: str) -> HttpResponse:
+    study = research_study(request.user, slug)
+    page = Paginator(experiments_of(study), 50).get_page(request.GET.get("page"))
+    context = {"study": study, "page": page, "has_models": ModelConfig.objects.filter(study=study).exists()}
+    return render(request, "llmruns/experiment_list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def experiment_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Two steps: the choice, and what exactly it comes to. Only the second one launches."""
+    study = research_study(request.user, slug)
+    if request.method == "GET":
+        form = ExperimentForm(study=study, initial={"launch_key": uuid.uuid4()})
+        return _experiment_form(request, study, form)
+    form = ExperimentForm(request.POST, study=study)
+    if not form.is_valid() or request.POST.get("step") == "change":
+        return _experiment_form(request, study, form)
+    if request.POST.get("step") != "launch":
+        return _experiment_confirm(request, study, form)
+    data = form.cleaned_data
+    try:
+        experiment = experiment_launch(
+            study=study,
+            instrument=data["instrument"],
+            prompt=data["prompt"] or prompt_ensure(study=study, actor=_person(request)),
+            configs=list(data["configs"]),
+            actor=_person(request),
+            title=data["title"],
+            runs=data["runs"],
+            max_attempts=data["max_attempts"],
+            launch_key=data["launch_key"],
+        )
+    except KeyMissingError as error:
+        form.add_error("configs", _missing_key(error))
+        return _experiment_form(request, study, form)
+    except AddressRefusedError as error:
+        form.add_error("configs", str(ADDRESS_ERRORS[error.reason]))
+        return _experiment_form(request, study, form)
+    return redirect("experiment_detail", slug, experiment.pk)
+
+
+def _experiment_form(request: HttpRequest, study: Study, form: ExperimentForm) -> HttpResponse:
+    context = {
+        "study": study,
+        "form": form,
+        "prompt_text": paper_prompt_text(),
+        "has_models": ModelConfig.objects.filter(study=study).exists(),
+    }
+    return render(request, "llmruns/experiment_new.html", context)
+
+
+def _experiment_confirm(request: HttpRequest, study: Study, form: ExperimentForm) -> HttpResponse:
+    data = form.cleaned_data
+    configs = list(data["configs"])
+    stimuli = Stimulus.objects.filter(instrument=data["instrument"], is_practice=False)
+    each = stimuli.count() * data["runs"]
+    hosts = Counter(urlsplit(config.base_url).netloc for config in configs)
+    first = stimuli.order_by("position").first()
+    prompt_text = data["prompt"].text if data["prompt"] else paper_prompt_text()
+    context = {
+        "study": study,
+        "form": form,
+        "configs": configs,
+        "stimuli": stimuli.count(),
+        "least": each * len(configs),
+        "most": each * len(configs) * data["max_attempts"],
+        "hosts": [(host, each * number, each * number * data["max_attempts"]) for host, number in hosts.items()],
+        "example": prompt_text.replace("{words}", first.text) if first else prompt_text,
+        "data": data,
+    }
+    return render(request, "llmruns/experiment_confirm.html", context)
+
+
+def _experiment(study: Study, pk: int) -> Experiment:
+    return get_object_or_404(Experiment.objects.select_related("instrument", "prompt", "study"), study=study, pk=pk)
+
+
+@login_required
+@require_GET
+def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Counts only, so that a researcher who is rating can still see that money is being spent, and stop it."""
+    study = research_study(request.user, slug)
+    experiment = _experiment(study, pk)
+    progress = experiment_progress(experiment)
+    reported = reported_models(experiment)
+    context = {
+        "study": study,
+        "experiment": experiment,
+        "progress": progress,
+        "rows": [(row, reported.get(row.run.config_id, [])) for row in progress.runs],
+        "different": any(one.difference == "different" for found in reported.values() for one in found),
+        "running": experiment.state == Experiment.State.RUNNING,
+        "moving": any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs),
+        "to_cancel": sum(row.run.state != Run.State.FINISHED for row in progress.runs),
+        "problems": [row for row in progress.runs if row.can_be_resumed],
+    }
+    return render(request, "llmruns/experiment_detail.html", context)
+
+
+@login_required
+@require_POST
+def experiment_stop(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    study = research_study(request.user, slug)
+    cancelled = experiment_cancel(experiment=_experiment(study, pk), actor=_person(request))
+    if cancelled:
+        messages.success(request, _("Cancelled. Nothing more is sent; what was received is kept."))
+    else:
+        messages.info(request, _("There was nothing left to cancel."))
+    return redirect("experiment_detail", slug, pk)
+
+
+@login_required
+@require_POST
+def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    study = research_study(request.user, slug)
+    experiment = _experiment(study, pk)
+    run_id = request.POST.get("run", "")
+    try:
+        if run_id:
+            run = get_object_or_404(experiment.runs.select_related("config"), pk=int(run_id) if run_id.isdigit() else 0)
+            run_resume(run=run, actor=_person(request))
+        else:
+            experiment_resume(experiment=experiment, actor=_person(request))
+    except KeyMissingError as error:
+        messages.error(request, _missing_key(error))
+    except NotResumableError:
+        messages.info(request, _("There was nothing to resume."))
+    else:
+        messages.success(request, _("Resumed. Only what has no answer yet is asked."))
+    return redirect("experiment_detail", slug, pk)
+
+
+@login_required
+@require_GET
+def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    experiment = _experiment(study, pk)
+    run = get_object_or_404(experiment.runs.select_related("config", "sitting"), pk=run_pk)
+    context = {
+        "study": study,
+        "experiment": experiment,
+        "run": run,
+        "rows": run_rows(run),
+        "problem_words": kind_words(run.problem) if run.problem else "",
+        "moving": run.state in (Run.State.PENDING, Run.State.RUNNING),
+    }
+    return render(request, "llmruns/run_detail.html", context)
+
+
+@login_required
+@require_GET
+def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    experiment = _experiment(study, pk)
+    filters: dict[str, Any] = {
+        "run_id": _number(request, "run"),
+        "stimulus_id": _number(request, "stimulus"),
+        "state": request.GET.get("state", "") if request.GET.get("state") in Call.State.values else "",
+    }
+    page = Paginator(calls_of(experiment, **filters), CALLS_PER_PAGE).get_page(request.GET.get("page"))
+    query = request.GET.copy()
+    query.pop("page", None)
+    context = {
+        "study": study,
+        "experiment": experiment,
+        "page": page,
+        "calls": [(call, kind_words(call.kind) if call.kind else "") for call in page],
+        "states": Call.State.choices,
+        "state": filters["state"],
+        "query": query.urlencode(),
+        "filtered": any(value for value in filters.values()),
+    }
+    return render(request, "llmruns/call_list.html", context)
+
+
+def _number(request: HttpRequest, name: str) -> int | None:
+    value = request.GET.get(name, "")
+    return int(value) if value.isdigit() and len(value) < 18 else None
+
+
+@login_required
+@require_GET
+def call_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    call = (
+        Call.objects.select_related("config", "run__experiment", "stimulus").filter(config__study=study, pk=pk).first()
+    )
+    if call is None:
+        raise Http404
+    response = _pretty(call.response)
+    context = {
+        "study": study,
+        "call": call,
+        "experiment": call.run.experiment if call.run else None,
+        "kind_words": kind_words(call.kind) if call.kind else "",
+        "difference": model_difference(call.config.model, call.model_reported),
+        "request_text": _pretty(call.request),
+        "response_text": response[:SHOWN],
+        "response_is_cut": len(response) > SHOWN,
+        "seconds": (call.ended_at - call.sent_at).total_seconds() if call.ended_at else None,
+    }
+    return render(request, "llmruns/call_detail.html", context)
+
+
+def _pretty(document: Any) -> str:
+    return "" if document is None else json.dumps(document, ensure_ascii=False, indent=2)
+
+
+def _person(request: HttpRequest) -> User:
+    assert isinstance(request.user, User)  # noqa: S101 - login_required stands before every view
+    return request.user
