@@ -2,6 +2,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
+from django.http import QueryDict
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Instrument
@@ -67,8 +68,7 @@ class ModelConfigForm(StyledMixin, forms.ModelForm):
         name: str = self.cleaned_data["key_variable"].strip()
         if not key_name_is_allowed(name):
             # What was typed may be the key itself: it is not shown again.
-            self.data = self.data.copy()
-            self.data["key_variable"] = ""
+            self.data = {**self.data.dict(), "key_variable": ""} if isinstance(self.data, QueryDict) else {}
             raise forms.ValidationError(
                 _("Only names such as OPENAI_API_KEY are possible: capital letters, with _API_KEY at the end.")
             )

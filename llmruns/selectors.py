@@ -1,6 +1,7 @@
 """What the pages of models and experiments show."""
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -170,7 +171,7 @@ def _add_stimuli(row: RunProgress, group: dict[str, Any]) -> None:
         row.next_due = min(row.next_due or group["next_due"], group["next_due"])
 
 
-def _add_calls(row: RunProgress, group: dict[str, Any]) -> None:
+def _add_calls(row: RunProgress, group: Mapping[str, Any]) -> None:
     if group["state"] == Call.State.FAILED:
         row.failures += group["number"]
     elif group["state"] == Call.State.LOST:
@@ -197,7 +198,7 @@ class StimulusRow:
 def run_rows(run: Run) -> list[StimulusRow]:
     """The run's stimuli with what became of them. Three queries."""
     answers = {answer.stimulus_id: answer for answer in Answer.objects.filter(sitting_id=run.sitting_id)}
-    calls = {
+    calls: dict[int | None, Any] = {
         row["stimulus_id"]: row
         for row in Call.objects.filter(run=run)
         .values("stimulus_id")
@@ -208,7 +209,7 @@ def run_rows(run: Run) -> list[StimulusRow]:
             last=Max("pk"),
         )
     }
-    none = {"failures": 0, "lost": 0, "in_flight": 0, "last": None}
+    none: dict[str, Any] = {"failures": 0, "lost": 0, "in_flight": 0, "last": None}
     now = timezone.now()
     rows = []
     for item in run.run_stimuli.select_related("stimulus").order_by("stimulus__position"):

@@ -46,11 +46,11 @@ class GuardedTransport(httpx2.BaseTransport):
         finally:
             response.close()
         # Nothing that the server sent reaches the SDK, its exceptions or a traceback with the key in it.
-        headers = [
-            (name, key_blank(response.headers[name].encode(), self._key))
+        headers = {
+            name.encode(): key_blank(response.headers[name].encode(), self._key)
             for name in HEADERS_READ
             if name in response.headers
-        ]
+        }
         return httpx2.Response(status_code=response.status_code, headers=headers, content=body)
 
     def _read(self, response: httpx2.Response, exchange: Exchange, deadline: float) -> bytes:
