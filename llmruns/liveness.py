@@ -67,6 +67,15 @@ def worker_lock_check() -> None:
         worker_name()
 
 
+def worker_lock_release() -> None:
+    """This process has nothing in flight any more."""
+    global _lock
+    with _mutex:
+        if _lock is not None and _lock.connection is not None and _lock.pid == os.getpid():
+            _lock.connection.close()
+        _lock = None
+
+
 def living_workers() -> set[int]:
     """The numbers of the processes that live. One query."""
     with connection.cursor() as cursor:

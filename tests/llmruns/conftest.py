@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from corpus.models import Instrument
 from llmruns.calls import due_stimuli, stimulus_work
+from llmruns.liveness import worker_lock_release
 from llmruns.models import Experiment, ModelConfig, RunStimulus
 from llmruns.services import experiment_launch, model_config_create, prompt_ensure
 from tests.chat_server import ChatServer
@@ -14,6 +15,12 @@ KEY = "sk-test-0123456789abcdef0123456789"
 
 # The words of the three stimuli of the fixture `instrument`.
 ONE, TWO, THREE = "кошка сидеть на стол .", ". мышь бежать от кошка", "дети , который играть"
+
+
+@pytest.fixture(autouse=True)
+def no_lock_is_left() -> Iterator[None]:
+    yield
+    worker_lock_release()
 
 
 @pytest.fixture
