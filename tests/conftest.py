@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from pytest_django import Settings
 
 from corpus.importing import StimulusRow, read_stimuli
 from corpus.models import Instrument
@@ -33,6 +34,12 @@ class Cast:
         client = Client()
         client.force_login(user)
         return client
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: Settings) -> None:
+    """A password is hashed slowly on purpose; a test has three people to make before it begins."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
