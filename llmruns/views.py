@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -206,10 +206,9 @@ def experiment_stop(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     experiment = _experiment(study, pk)
-    run_id = request.POST.get("run", "")
     try:
-        if run_id:
-            run = get_object_or_404(experiment.runs.select_related("config"), pk=int(run_id) if run_id.isdigit() else 0)
+        if "run" in request.POST:
+            run = get_object_or_404(experiment.runs.select_related("config"), pk=_number(request.POST, "run"))
             run_resume(run=run, actor=_person(request))
         else:
             experiment_resume(experiment=experiment, actor=_person(request))
@@ -245,8 +244,8 @@ def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     experiment = _experiment(study, pk)
     filters: dict[str, Any] = {
-        "run_id": _number(request, "run"),
-        "stimulus_id": _number(request, "stimulus"),
+        "run_id": _number(request.GET, "run"),
+        "stimulus_id": _number(request.GET, "stimulus"),
         "state": request.GET.get("state", "") if request.GET.get("state") in Call.State.values else "",
     }
     page = Paginator(calls_of(experiment, **filters), CALLS_PER_PAGE).get_page(request.GET.get("page"))
@@ -265,9 +264,9 @@ def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "llmruns/call_list.html", context)
 
 
-def _number(request: HttpRequest, name: str) -> int | None:
-    value = request.GET.get(name, "")
-    return int(value) if value.isdigit() and len(value) < 18 else None
+def _number(query: QueryDict, name: str) -> int | None:
+    value = query.get(name, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else None
 
 
 @login_required
