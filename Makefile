@@ -5,7 +5,7 @@
 ARGS ?=
 find_python = python=$$(sh embedded/find-python) || exit 1; exec "$$python" -m embedded.install
 
-.PHONY: help up demo manage test lint bench messages openapi constraints clean
+.PHONY: help up demo manage test lint format bench messages openapi constraints clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -25,6 +25,9 @@ test: ## all tests, in parallel and random order: make test ARGS="-k tokens"
 
 lint: ## every static check
 	@$(find_python) dev -- embedded.check lint
+
+format: ## put code and templates into the form that lint asks for
+	@$(find_python) dev -- embedded.check format
 
 bench: ## benchmarks: make bench ARGS="participants"
 	@$(find_python) dev -- benchmarks $(ARGS)

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from embedded.paths import REPO, say
 
+IGNORE = ["--ignore", ".venv", "--ignore", "data"]
+COLLECT = ["makemessages", "--locale", "ru", "--no-location", "--no-wrap", *IGNORE]
 OPENAPI = REPO / "docs" / "openapi.yaml"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 # Enough for Django's settings; nothing listens there, and nothing of `lint` needs it to.
@@ -24,11 +26,11 @@ HARMLESS = {
 }
 
 
-def run(command: list[str], **environment: str) -> tuple[int, str]:
+def run(command: list[str], *, folder: Path = REPO, **environment: str) -> tuple[int, str]:
     """Exit code, and standard output and error in one text. What the caller's environment says, wins."""
     result = subprocess.run(
         command,
-        cwd=REPO,
+        cwd=folder,
         env={**HARMLESS, **os.environ, **environment},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -96,18 +98,31 @@ def report(name: str, complaint: str, started: float) -> None:
 
 
 def lint_commands() -> list[tuple[str, list[str]]]:
-    python = [sys.executable, "-m"]
-    templates = sorted(str(path.relative_to(REPO)) for path in (REPO / "templates").rglob("*.html"))
-    djade = [*python, "djade", "--check", "--target-version", "5.2", *templates]
+    python, tools = [sys.executable, "-m"], Path(sys.executable).parent
     return [
         ("ruff check", [*python, "ruff", "check", "."]),
         ("ruff format", [*python, "ruff", "format", "--check", "."]),
         ("mypy", [*python, "mypy", "."]),
-        ("layers", [str(Path(sys.executable).with_name("lint-imports"))]),
+        ("layers", [str(tools / "lint-imports")]),
         ("settings", manage("check", "--fail-level", "WARNING")),
         ("migrations", manage("makemigrations", "--check", "--dry-run")),
-        *([("templates", djade)] if templates else []),
+        ("templates", djade("--check")),
     ]
+
+
+def djade(*options: str) -> list[str]:
+    templates = sorted(str(path.relative_to(REPO)) for path in (REPO / "templates").rglob("*.html"))
+    return [str(Path(sys.executable).with_name("djade")), *options, "--target-version", "5.2", *templates]
+
+
+def format_all() -> int:
+    ruff = [sys.executable, "-m", "ruff"]
+    codes = []
+    for command in ([*ruff, "check", "--fix", "."], [*ruff, "format", "."], djade()):
+        code, output = run(command)
+        say(output.strip())
+        codes.append(code)
+    return 1 if codes[0] else 0  # djade's code says only that it changed something
 
 
 def openapi_check() -> str:
@@ -135,22 +150,34 @@ def openapi_make() -> int:
 
 
 def messages_check() -> str:
-    """Empty if every Russian message is translated and the compiled catalogue is that of the .po file."""
-    if not shutil.which("msgfmt"):
+    """Empty if every string of the code is translated, and the compiled catalogue is that of the .po file."""
+    if not shutil.which("xgettext"):
         say("        no gettext here: the message catalogues are not checked")
         return ""
-    complaints = []
     with tempfile.TemporaryDirectory() as folder:
-        for catalogue in sorted(REPO.glob("locale/*/LC_MESSAGES/*.po")):
-            fresh, compiled = Path(folder) / "fresh.mo", catalogue.with_suffix(".mo")
-            command = ["msgfmt", "--check", "--statistics", "--output-file", str(fresh), str(catalogue)]
-            code, output = run(command, LC_ALL="C")
-            name = catalogue.relative_to(REPO)
-            if code != 0 or "fuzzy" in output or "untranslated" in output:
-                complaints.append(f"{name}: {output.strip()}")
-            elif not compiled.exists() or compiled.read_bytes() != fresh.read_bytes():
-                complaints.append(f"{name}: the compiled catalogue is out of date (make messages)")
-    return "\n".join(complaints)
+        # Collected in a copy: a check changes nothing.
+        copy = Path(folder) / "luria"
+        ignored = shutil.ignore_patterns(".*", "data", "vendor", "tests", "docs", "__pycache__")
+        shutil.copytree(REPO, copy, ignore=ignored)
+        code, output = run(manage(*COLLECT), folder=copy)
+        if code != 0:
+            return output
+        complaints = [catalogue_check(path, copy) for path in sorted(copy.glob("locale/*/LC_MESSAGES/*.po"))]
+    return "\n".join(complaint for complaint in complaints if complaint)
+
+
+def catalogue_check(collected: Path, copy: Path) -> str:
+    fresh, name = collected.with_suffix(".fresh"), collected.relative_to(copy)
+    committed = REPO / name
+    command = ["msgfmt", "--check", "--statistics", "--output-file", str(fresh)]
+    code, output = run([*command, str(collected)], LC_ALL="C")
+    if code != 0 or "fuzzy" in output or "untranslated" in output:
+        return f"{name} with the strings of the code collected (make messages): {output.strip()}"
+    run([*command, str(committed)])
+    compiled = committed.with_suffix(".mo")
+    if not compiled.exists() or compiled.read_bytes() != fresh.read_bytes():
+        return f"{name}: the compiled catalogue is out of date (make messages)"
+    return ""
 
 
 def messages_make() -> int:
@@ -158,11 +185,7 @@ def messages_make() -> int:
     if not shutil.which("msgfmt"):
         say("The GNU gettext tools are needed. On Debian or Ubuntu: apt install gettext")
         return 1
-    ignore = ["--ignore", ".venv", "--ignore", "data"]
-    for arguments in (
-        ["makemessages", "--locale", "ru", "--no-location", "--no-wrap", *ignore],
-        ["compilemessages", "--locale", "ru", *ignore],
-    ):
+    for arguments in (COLLECT, ["compilemessages", "--locale", "ru", *IGNORE]):
         code, output = run(manage(*arguments))
         say(output.strip())
         if code != 0:
@@ -176,11 +199,13 @@ def main(arguments: list[str]) -> int:
             return test(rest)
         case ["lint"]:
             return lint()
+        case ["format"]:
+            return format_all()
         case ["messages"]:
             return messages_make()
         case ["openapi"]:
             return openapi_make()
-    say("usage: python -m embedded.check test [ARGUMENTS] | lint | messages | openapi")
+    say("usage: python -m embedded.check test [ARGUMENTS] | lint | format | messages | openapi")
     return 2
 
 

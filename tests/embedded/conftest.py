@@ -9,6 +9,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,6 +83,16 @@ class Copy:
         self.launches.append(launch)
         return launch
 
+    def manage(self, *arguments: str) -> subprocess.CompletedProcess:
+        return subprocess.run(
+            [sys.executable, "-m", "embedded", "manage", *arguments],
+            cwd=self.repo,
+            env=plain_environment(),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+
     def child(self, name: str) -> psutil.Process:
         running = state.running_read(self.repo / "data")
         assert running is not None
@@ -113,20 +125,41 @@ def plain_environment() -> dict[str, str]:
 
 @pytest.fixture
 def copy():
+    """The launcher beside the small application."""
+
+    def fill(repo: Path) -> None:
+        shutil.copytree(STANDIN, repo)
+        shutil.copytree(REPO / "embedded", repo / "embedded", ignore=shutil.ignore_patterns("__pycache__"))
+
+    with copied(fill) as made:
+        yield made
+
+
+@pytest.fixture
+def real_copy():
+    """All of Luria."""
+    ignored = shutil.ignore_patterns(".*", "data", "tests", "docs", "__pycache__")
+    with copied(lambda repo: shutil.copytree(REPO, repo, ignore=ignored)) as made:
+        yield made
+
+
+@contextmanager
+def copied(fill: Callable[[Path], object]) -> Iterator[Copy]:
     # Not tmp_path: it is closed to other users, and root's PostgreSQL runs as another.
     root = Path(tempfile.mkdtemp(prefix="luria-launch-", dir="/tmp"))
     root.chmod(0o755)
     repo = root / "a b" / "luria"
-    shutil.copytree(STANDIN, repo)
-    shutil.copytree(REPO / "embedded", repo / "embedded", ignore=shutil.ignore_patterns("__pycache__"))
+    fill(repo)
     with socket.create_server(("127.0.0.1", 0)) as free:  # tests in parallel must not take each other's
         port = free.getsockname()[1]
     made = Copy(repo, port)
-    yield made
-    for launch in made.launches:
-        if launch.process.poll() is None:
-            launch.process.terminate()
-        launch.process.wait(SECONDS)
+    try:
+        yield made
+    finally:
+        for launch in made.launches:
+            if launch.process.poll() is None:
+                launch.process.terminate()
+            launch.process.wait(SECONDS)
     made.wait_for_none()
     shutil.rmtree(root)
 

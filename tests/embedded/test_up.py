@@ -40,6 +40,47 @@ def test_kill_loses_nothing_and_ctrl_c_leaves_nothing(copy):
     assert copy.processes() == []
 
 
+def test_luria_itself_survives_a_kill(real_copy):
+    first = real_copy.up()
+    address = first.address()
+    survey = first.wait_for(r"Participants' link +(\S+)")[1]
+    login = first.wait_for(r"Researcher's login +(\S+)")[1]
+    assert survey.startswith(address) and login.startswith(address)
+    page = get(survey)
+    assert get(login)
+
+    first.process.kill()
+    first.wait()
+    again = real_copy.up()
+    assert again.address() == address
+    assert again.wait_for(r"Participants' link +(\S+)")[1] == survey
+    assert title(get(survey)) == title(page) != ""
+
+    again.interrupt()
+    assert again.wait() == 0
+    assert real_copy.processes() == []
+
+
+def title(page: str) -> str:
+    return page.partition("<title>")[2].partition("</title>")[0].strip()
+
+
+def test_command_runs_beside_and_without_a_launcher(copy):
+    alone = copy.manage("demo")
+    assert (alone.returncode, alone.stdout.splitlines()[-1]) == (0, "demo filled"), alone.stderr
+    assert copy.processes() == []
+
+    launch = copy.up()
+    address = launch.address()
+    assert get(address) == "1"
+    beside = copy.manage("demo")
+    assert (beside.returncode, beside.stdout) == (0, "demo filled\n"), beside.stderr
+    assert get(address) == "2"
+
+    unknown = copy.manage("nonsense")
+    assert unknown.returncode == 1 and "unknown command" in unknown.stderr
+
+
 def test_kill_leaves_no_process(copy):
     launch = copy.up()
     launch.address()

@@ -1,0 +1,21 @@
+# One image for the web server and for the worker; docker-compose.yml says which it is.
+FROM python:3.13-slim
+
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1 \
+    STATIC_ROOT=/srv/static
+WORKDIR /srv/luria
+
+COPY requirements.txt constraints.txt ./
+RUN pip install --constraint constraints.txt --requirement requirements.txt
+
+COPY . .
+# Settings want an address and servers; collectstatic uses none of them.
+RUN SECRET_KEY=only-while-the-image-is-built-and-in-no-layer PUBLIC_URL=http://localhost \
+    DATABASE_URL=postgres://nobody@localhost/none BROKER_URL=redis://localhost \
+    python manage.py collectstatic --no-input \
+    && useradd --system --create-home luria
+USER luria
+
+EXPOSE 8000
+CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
+     "--workers", "2", "--threads", "8", "--no-control-socket"]
