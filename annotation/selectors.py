@@ -43,6 +43,12 @@ def rater_of(user: User, study_id: int) -> Rater | None:
     return Rater.objects.filter(user=user, study_id=study_id).first()
 
 
+def rater_at(user: User, place_uuid: UUID) -> Rater | None:
+    """The user as a rater of the study that a place belongs to, whoever has the place. One query."""
+    member = Membership.objects.filter(user=user, study=OuterRef("study"), is_active=True)
+    return Rater.objects.filter(Exists(member), user=user, study__campaigns__places__uuid=place_uuid).first()
+
+
 def place_of(user: User, place_uuid: UUID) -> Place | None:
     """A place that the user has, with all that its page shows of it. One query."""
     member = Membership.objects.filter(user=user, study=OuterRef("campaign__study"), is_active=True)
@@ -185,7 +191,7 @@ def candidates(study: Study, instrument: Instrument | None = None, *, only_new: 
             answer_id=pk,
             stimulus_id=stimulus_id,
             stimulus_text=stimulus_text,
-            display_text=display_text(text, made_for),
+            display_text=display_text(text, lower_case=made_for.lower_case),
             language=made_for.language,
             is_refusal=is_refusal(text, made_for.refusal_below),
         )
@@ -276,3 +282,12 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
         table.append(RaterProgress(rater.user.username, rater, own["done"], own["held"], own["withdrawn"]))
     table += [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting.select_related("user")]
     return table
+
+
+def raters_expected(study: Study) -> int:
+    """How many people may rate: active raters, and members in this role who have not begun. Two queries."""
+    raters = Rater.objects.filter(study=study)
+    waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
+        user__in=raters.values("user")
+    )
+    return raters.filter(is_active=True).count() + waiting.count()

@@ -116,8 +116,8 @@ def campaign_open(
     """Fix the answers and make their places: `raters_per_answer` for each, so that there can never be more.
 
     What is in: `annotation.selectors.candidates`, without refusals unless asked. The order is a shuffle by `seed`
-    within stimuli, so a rater sees the answers to one stimulus together, and people's and models' mixed. Seconds for 20,000
-    answers. Raises NothingToRateError, TitleTakenError, NotAMemberError (of the adjudicator).
+    within stimuli, so a rater sees the answers to one stimulus together, people's and models' mixed. Takes seconds
+    for 20,000 answers. Raises NothingToRateError, TitleTakenError, NotAMemberError (of the adjudicator).
     """
     study = _study_lock(study.pk)
     if Campaign.objects.filter(study=study, title=title, state=Campaign.State.OPEN).exists():

@@ -3,14 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from annotation.agreement import Agreement, Level, PercentAgreement, alpha, percent_agreement
-from annotation.models import Campaign, Item, Place, Rater
+from annotation.models import Campaign, Item, Place
 from annotation.selectors import criteria_judged
 from corpus.models import Sitting
 from scoring.consensus import Label, label
@@ -181,6 +180,10 @@ class Tally:
     not_attempts: int
     label: Label  # by votes alone: a decision does not change what was undecided
 
+    @property
+    def is_undecided(self) -> bool:
+        return self.label.value is None and self.label.votes > 0
+
 
 def tallies_of(item: Item) -> list[Tally]:
     """What an adjudicator sees of the votes for one answer. Two queries."""
@@ -206,7 +209,7 @@ def tallies_of(item: Item) -> list[Tally]:
 
 def criteria_undecided(item: Item) -> list[Criterion]:
     """The criteria of an answer on which its raters have no majority, whether or not somebody decided since."""
-    return [tally.criterion for tally in tallies_of(item) if tally.label.value is None and tally.label.votes > 0]
+    return [tally.criterion for tally in tallies_of(item) if tally.is_undecided]
 
 
 @dataclass(frozen=True)
@@ -252,27 +255,3 @@ def items_with_votes(
         )
         for pk in pks
     ]
-
-
-@dataclass(frozen=True)
-class Annotation:
-    """Everything one rater said of one answer in one round."""
-
-    answer_id: int
-    pseudonym: str
-    values: dict[str, float]  # by criterion code; a gap is absent, never 0
-    not_attempt: bool
-    made_at: datetime
-
-
-def annotations_of_round(round_id: int) -> list[Annotation]:
-    """One row per answer and rater, live judgements of counted answers only. Two queries."""
-    names = dict(Rater.objects.filter(study__rounds=round_id).values_list("judge_id", "pseudonym"))
-    found: dict[tuple[int, int], Annotation] = {}
-    rows = Judgement.objects.filter(
-        round=round_id, retracted_at__isnull=True, answer__sitting__standing=Sitting.Standing.COUNTED
-    ).values_list("answer_id", "judge_id", "criterion__code", "value", "not_attempt", "made_at")
-    for answer_id, judge_id, code, value, not_attempt, made_at in rows.order_by("answer_id", "judge_id", "pk"):
-        row = found.setdefault((answer_id, judge_id), Annotation(answer_id, names[judge_id], {}, not_attempt, made_at))
-        row.values[code] = value
-    return list(found.values())
