@@ -1,5 +1,6 @@
+from typing import Any
+
 import pytest
-from pytest_django.fixtures import SettingsWrapper
 
 from annotation.models import Campaign, Rater
 from corpus.models import Instrument
@@ -8,7 +9,7 @@ from tests.conftest import Cast
 
 
 @pytest.fixture(autouse=True)
-def quick_passwords(settings: SettingsWrapper) -> None:
+def quick_passwords(settings: Any) -> None:
     """The cast has passwords; hashing them as slowly as in production is not what these tests are about."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 

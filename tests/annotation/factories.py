@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from annotation.models import Campaign, Item, Place, Rater
 from annotation.places import place_judge, place_next
+from annotation.selectors import criteria_judged
 from annotation.services import campaign_open, rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import answer_record, sitting_finish, sitting_start
@@ -60,6 +61,12 @@ def judge(campaign: Campaign, rater: Rater, values: dict[str, float] | None = No
 
 def give(item: Item, rater: Rater) -> Place:
     """Hand a certain item to a certain rater, as the queue could have done."""
+    had = Place.objects.filter(item=item, rater=rater).first()
+    if had is not None:
+        return had
+    had = Place.objects.filter(item=item, rater=rater).first()
+    if had is not None:
+        return had
     place = Place.objects.filter(item=item, state=Place.State.FREE).order_by("number").first()
     assert place is not None
     place.state, place.rater, place.held_at = Place.State.HELD, rater, item.campaign.opened_at
@@ -74,3 +81,52 @@ def live(campaign: Campaign) -> int:
 def form(values: dict[str, float] | None = None, version: int = 0) -> dict[str, str]:
     """What a judging page posts."""
     return {"version": str(version)} | {f"c-{code}": f"{value:g}" for code, value in (values or YES).items()}
+
+
+def many_answers(instrument: Instrument, *, sittings: int) -> None:
+    """As many finished sittings at once, past the services: only the raters are tested here."""
+    respondents = Respondent.objects.bulk_create(
+        Respondent(study=instrument.study, kind=Respondent.Kind.HUMAN) for _ in range(sittings)
+    )
+    order = list(instrument.stimuli.values_list("pk", flat=True))
+    now = instrument.created_at
+    made = Sitting.objects.bulk_create(
+        Sitting(
+            respondent=respondent,
+            instrument=instrument,
+            source_label="survey",
+            state=Sitting.State.FINISHED,
+            order=order,
+            started_at=now,
+            finished_at=now,
+        )
+        for respondent in respondents
+    )
+    Answer.objects.bulk_create(
+        Answer(
+            sitting=sitting, stimulus_id=stimulus, outcome=Answer.Outcome.GIVEN, text=f"ответ из слов номер {number}"
+        )
+        for number, sitting in enumerate(made)
+        for stimulus in order
+    )
+
+
+def judge_all(campaign: Campaign, raters: Sequence[Rater], value: float = 1.0) -> None:
+    """Every rater has judged every answer, past the services: for pages over many answers."""
+    now = campaign.opened_at
+    items = list(campaign.items.all())
+    for number, rater in enumerate(raters, start=1):
+        campaign.places.filter(number=number).update(
+            state=Place.State.DONE, rater=rater, held_at=now, done_at=now, version=1
+        )
+        Judgement.objects.bulk_create(
+            Judgement(
+                round=campaign.round,
+                answer_id=item.answer_id,
+                criterion=criterion,
+                judge=rater.judge,
+                value=value if (item.pk + number) % 4 else 1 - value,
+            )
+            for item in items
+            for criterion in criteria_judged(campaign.round)
+        )

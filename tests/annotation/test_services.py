@@ -1,5 +1,7 @@
 """Raters and campaigns."""
 
+import itertools
+
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -68,14 +70,14 @@ def test_order_is_a_shuffle_within_stimuli_that_the_seed_decides(cast: Cast, ins
     ]
     assert orders[0] == orders[1]
     stimuli = [stimulus for _answer, stimulus in orders[0]]
-    assert sum(before != after for before, after in zip(stimuli, stimuli[1:], strict=False)) == 2  # three blocks
+    assert sum(before != after for before, after in itertools.pairwise(stimuli)) == 2  # three blocks
     assert orders[0] != sorted(orders[0])
     # Ids grow with the position: the queue relies on it.
     ids = list(one.items.order_by("position").values_list("pk", flat=True))
     assert ids == sorted(ids)
     # People's and models' answers stand mixed, not one after the other.
     kinds = list(one.items.order_by("position").values_list("answer__sitting__respondent__kind", flat=True))
-    assert sum(before != after for before, after in zip(kinds, kinds[1:], strict=False)) > 5
+    assert sum(before != after for before, after in itertools.pairwise(kinds)) > 5
 
 
 def test_only_answers_that_no_longer_change_and_count(cast: Cast, instrument: Instrument) -> None:
