@@ -59,6 +59,10 @@ class Campaign(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(raters_per_answer__gte=1), name="campaign_at_least_one_rater"),
+            # A double click on "open" must not freeze the same answers twice.
+            models.UniqueConstraint(
+                fields=["study", "title"], condition=Q(state="open"), name="campaign_one_open_per_title"
+            ),
             models.CheckConstraint(
                 condition=Q(state="open", closed_at__isnull=True) | Q(state="closed", closed_at__isnull=False),
                 name="campaign_closed_has_time",
@@ -72,14 +76,18 @@ class Campaign(models.Model):
 class Item(models.Model):
     """An answer as raters see it, fixed when the campaign opened: nothing here says who gave it."""
 
+    uuid = models.UUIDField(default=uuid.uuid4)  # in the adjudicator's address; says nothing about the answer
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="items")
     answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="items")
     position = models.PositiveIntegerField()
     stimulus_text = models.TextField()
     display_text = models.TextField()
+    language = models.CharField(max_length=10, default="ru")  # BCP 47, of both texts
+    is_refusal = models.BooleanField(default=False)  # a label by rule: 0, however raters vote
 
     class Meta:
         constraints = [
+            models.UniqueConstraint(fields=["uuid"], name="item_unique_uuid"),
             models.UniqueConstraint(fields=["campaign", "answer"], name="item_one_per_answer"),
             models.UniqueConstraint(fields=["campaign", "position"], name="item_unique_position"),
         ]
@@ -95,6 +103,8 @@ class Place(models.Model):
         FREE = "free", _("free")
         HELD = "held", _("held")
         DONE = "done", _("done")
+        # The label was taken back. The place stays with its rater, who is not asked again but may judge anew.
+        WITHDRAWN = "withdrawn", _("withdrawn")
 
     uuid = models.UUIDField(default=uuid.uuid4)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="places")
@@ -112,11 +122,16 @@ class Place(models.Model):
             models.UniqueConstraint(fields=["item", "number"], name="place_unique_number"),
             models.UniqueConstraint(fields=["item", "rater"], name="place_one_per_rater_item"),
             models.CheckConstraint(
-                condition=Q(state="free", rater__isnull=True) | Q(state__in=["held", "done"], rater__isnull=False),
+                condition=Q(state="free", rater__isnull=True)
+                | Q(state__in=["held", "done", "withdrawn"], rater__isnull=False),
                 name="place_taken_has_rater",
             ),
         ]
-        indexes = [models.Index(fields=["campaign", "state", "item"], name="place_by_state")]
+        indexes = [
+            models.Index(fields=["campaign", "state", "item"], name="place_by_state"),
+            models.Index(fields=["campaign", "rater", "done_at"], name="place_by_rater"),
+            models.Index(fields=["rater"], condition=Q(state="held"), name="place_held_by_rater"),
+        ]
 
     def __str__(self) -> str:
         return f"{self.item_id}/{self.number} {self.state}"

@@ -1,3 +1,21 @@
-from django.urls import URLPattern
+from django.urls import path
 
-urlpatterns: list[URLPattern] = []
+from annotation import rater_views, views
+
+urlpatterns = [
+    path("rate/", rater_views.rate_home, name="rate_home"),
+    path("rate/c/<int:pk>/next/", rater_views.rate_next, name="rate_next"),
+    path("rate/c/<int:pk>/decide/", rater_views.decide_next, name="decide_next"),
+    path("rate/decide/<uuid:item>/", rater_views.decide, name="decide"),
+    path("rate/<uuid:place>/", rater_views.rate_place, name="rate_place"),
+    path("rate/<uuid:place>/withdraw/", rater_views.rate_withdraw, name="rate_withdraw"),
+    path("studies/<slug:slug>/campaigns/", views.campaign_list, name="campaign_list"),
+    path("studies/<slug:slug>/campaigns/new/", views.campaign_new, name="campaign_new"),
+    path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/answers/", views.campaign_answers, name="campaign_answers"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/close/", views.campaign_end, name="campaign_close"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/adjudicator/", views.adjudicator_name, name="adjudicator_name"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/withdraw/", views.label_take_out, name="label_withdraw"),
+    path("studies/<slug:slug>/raters/<int:pk>/", views.rater_state, name="rater_state"),
+]

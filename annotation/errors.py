@@ -1,0 +1,49 @@
+"""What the services of rating refuse, each with its name. The views say it in the reader's language."""
+
+
+class NotAMemberError(Exception):
+    """Raters are members of the study: its raters, or researchers who rate too."""
+
+
+class RaterInactiveError(Exception):
+    """The rater's work in this study was ended by a researcher."""
+
+
+class NothingToRateError(Exception):
+    """No answer fits: none is counted, ended and more than a refusal."""
+
+
+class TitleTakenError(Exception):
+    """An open campaign of the study has this title: perhaps the button was pressed twice."""
+
+
+class CampaignClosedError(Exception):
+    """The campaign takes no more judgements."""
+
+
+class CampaignOpenError(Exception):
+    """Adjudication begins when the campaign is closed: until then its adjudicator may be one of its raters."""
+
+
+class PlaceNotYoursError(Exception):
+    """The place does not exist, is another rater's, or went to another rater after lying idle."""
+
+
+class PlaceStaleError(Exception):
+    """The page is older than what is stored, and says something else."""
+
+
+class ValuesMissingError(Exception):
+    """Criteria without a value; `codes` names them."""
+
+    def __init__(self, codes: list[str]) -> None:
+        super().__init__(", ".join(codes))
+        self.codes = codes
+
+
+class ReasonMissingError(Exception):
+    """An adjudicator says why."""
+
+
+class NotUndecidedError(Exception):
+    """The raters' majority decided this answer: there is nothing to adjudicate."""

@@ -1,0 +1,163 @@
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from django import forms
+from django.http import QueryDict
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _t
+from django.utils.translation import gettext_lazy as _
+
+from annotation.selectors import Chosen
+from corpus.models import Instrument
+from scoring.models import Criterion
+from studies.forms import StyledForm
+from studies.models import Membership, Study, User
+from studies.selectors import members_of
+
+MAX_RATERS_PER_ANSWER = 20
+MAX_SEED = 2_147_483_647  # what the column holds
+
+
+class MemberField(forms.ModelChoiceField):
+    def label_from_instance(self, obj: Membership) -> str:
+        return f"{obj.user.username} · {obj.get_role_display()}"
+
+
+def _members(study: Study) -> Any:
+    return members_of(study).filter(is_active=True)
+
+
+class CampaignForm(StyledForm):
+    title = forms.CharField(label=_("Title"), max_length=200, help_text=_("Raters see it on their first page."))
+    instrument = forms.ModelChoiceField(
+        label=_("Answers of"), queryset=Instrument.objects.none(), required=False, empty_label=_("all instruments")
+    )
+    raters_per_answer = forms.IntegerField(
+        label=_("Raters per answer"),
+        min_value=1,
+        max_value=MAX_RATERS_PER_ANSWER,
+        initial=3,
+        help_text=_("With three, two who agree decide. Of two who disagree neither does."),
+    )
+    with_refusals = forms.BooleanField(
+        label=_("Refusals too"),
+        required=False,
+        help_text=_("Answers with too few words are 0 by rule, however raters judge them. Usually they stay out."),
+    )
+    only_new = forms.BooleanField(
+        label=_("Only answers that no earlier campaign holds"),
+        required=False,
+        help_text=_("For answers that came in after an earlier campaign was opened."),
+    )
+    adjudicator = MemberField(
+        label=_("Who decides what stays undecided"),
+        queryset=Membership.objects.none(),
+        required=False,
+        empty_label=_("to be named later"),
+    )
+    seed = forms.IntegerField(
+        label=_("Seed of the order"),
+        min_value=0,
+        max_value=MAX_SEED,
+        help_text=_("The same number gives the same order of the same answers."),
+    )
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        instruments = study.instruments.order_by("slug", "-version")
+        cast(forms.ModelChoiceField, self.fields["instrument"]).queryset = instruments
+        cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = _members(study)
+        self.fields["seed"].initial = secrets.randbelow(1_000_000)
+
+    def adjudicator_user(self) -> User | None:
+        member = self.cleaned_data["adjudicator"]
+        return member.user if member else None
+
+
+class AdjudicatorForm(StyledForm):
+    adjudicator = MemberField(label=_("Adjudicator"), queryset=Membership.objects.none(), empty_label=None)
+
+    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = _members(study)
+
+
+class WithdrawForm(forms.Form):
+    place = forms.IntegerField(min_value=1, max_value=2**63 - 1)
+    reason = forms.CharField(max_length=500)
+
+
+class ReasonForm(StyledForm):
+    reason = forms.CharField(label=_("Why"), max_length=2_000, widget=forms.Textarea(attrs={"rows": 2, "lang": ""}))
+
+
+# --- the keys and buttons of a judging page ----------------------------------------------------------------------
+
+KEYS = [
+    [("Digit1", "1"), ("Digit2", "2"), ("Digit3", "3"), ("Digit4", "4")],
+    [("KeyQ", "Q"), ("KeyW", "W"), ("KeyE", "E"), ("KeyR", "R")],
+    [("KeyA", "A"), ("KeyS", "S"), ("KeyD", "D"), ("KeyF", "F")],
+]
+"""By position on the keyboard: a row of keys for each criterion, from the best value on."""
+
+
+@dataclass(frozen=True)
+class Option:
+    value: str
+    label: str
+    code: str  # the browser's name of the key; empty where the row has no more keys
+    key: str
+    checked: bool
+
+
+@dataclass(frozen=True)
+class Row:
+    field: str
+    criterion: Criterion
+    options: list[Option]
+    missing: bool
+
+
+def value_label(criterion: Criterion, value: float) -> str:
+    if set(criterion.scale) == {0, 1}:
+        return _t("Yes") if value == 1 else _t("No")
+    return number_format(value)
+
+
+def rows_of(criteria: Sequence[Criterion], chosen: Chosen, missing: Sequence[str] = ()) -> list[Row]:
+    """The criteria as a judging page shows them. `chosen` is what is stored or was just sent, and nothing else."""
+    rows = []
+    for number, criterion in enumerate(criteria):
+        keys = KEYS[number] if number < len(KEYS) else []
+        options = []
+        for place, value in enumerate(criterion.scale):
+            code, key = keys[place] if place < len(keys) else ("", "")
+            checked = not chosen.not_attempt and chosen.values.get(criterion.code) == value
+            options.append(Option(f"{value:g}", value_label(criterion, value), code, key, checked))
+        rows.append(Row(f"c-{criterion.code}", criterion, options, criterion.code in missing))
+    return rows
+
+
+class JudgementUnreadableError(Exception):
+    """The form did not come from our page: a value or version is no number."""
+
+
+@dataclass(frozen=True)
+class Posted:
+    chosen: Chosen
+    version: int
+
+
+def posted_judgement(data: QueryDict) -> Posted:
+    """What a judging page sent. Whether the values are on the scale, the service says.
+
+    Raises JudgementUnreadableError.
+    """
+    try:
+        values = {field.removeprefix("c-"): float(str(value)) for field, value in data.items() if field[:2] == "c-"}
+        version = int(data.get("version") or 0)
+    except ValueError as error:
+        raise JudgementUnreadableError from error
+    return Posted(Chosen(values, not_attempt=bool(data.get("not_attempt"))), version)

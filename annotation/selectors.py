@@ -1,0 +1,293 @@
+"""Reads for raters and for the campaign's pages.
+
+What a rater's or adjudicator's page calls is in the first half and reads only this app's tables, the round, its
+criteria and judgements: never a sitting, a respondent, a survey or a run (DESIGN, "Blindness").
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
+
+from annotation.models import Campaign, Guideline, Item, Place, Rater
+from corpus.display import display_text
+from corpus.models import Answer, Instrument, Sitting
+from corpus.tokens import is_refusal
+from scoring.models import Criterion, Judgement, Round
+from studies.models import Membership, Role, Study, User
+
+# --- what raters see ---------------------------------------------------------------------------------------------
+
+
+def memberships_rating(user: User) -> QuerySet[Membership]:
+    """The user's memberships in studies that they rate in, or may begin to. No query of its own."""
+    has_rater = Rater.objects.filter(user=user, study=OuterRef("study"), is_active=True)
+    stopped = Rater.objects.filter(user=user, study=OuterRef("study"), is_active=False)
+    return (
+        Membership.objects.filter(user=user, is_active=True)
+        .filter(Q(role=Role.RATER) | Exists(has_rater))
+        .exclude(Exists(stopped))
+    )
+
+
+def campaign_to_rate(user: User, pk: int) -> Campaign | None:
+    """The campaign, if the user rates in its study or may begin to. One query."""
+    studies = memberships_rating(user).values("study")
+    return Campaign.objects.select_related("study", "round").filter(pk=pk, study__in=studies).first()
+
+
+def rater_of(user: User, study_id: int) -> Rater | None:
+    """One query."""
+    return Rater.objects.filter(user=user, study_id=study_id).first()
+
+
+def rater_at(user: User, place_uuid: UUID) -> Rater | None:
+    """The user as a rater of the study that a place belongs to, whoever has the place. One query."""
+    member = Membership.objects.filter(user=user, study=OuterRef("study"), is_active=True)
+    return Rater.objects.filter(Exists(member), user=user, study__campaigns__places__uuid=place_uuid).first()
+
+
+def place_of(user: User, place_uuid: UUID) -> Place | None:
+    """A place that the user has, with all that its page shows of it. One query."""
+    member = Membership.objects.filter(user=user, study=OuterRef("campaign__study"), is_active=True)
+    return (
+        Place.objects.select_related("item", "rater", "campaign__study", "campaign__round")
+        .filter(Exists(member), uuid=place_uuid, rater__user=user, rater__is_active=True)
+        .first()
+    )
+
+
+def criteria_judged(round_: Round) -> list[Criterion]:
+    """The criteria that people judge, in the rubric's order. One query."""
+    return list(Criterion.objects.filter(rubric_id=round_.rubric_id, kind=Criterion.Kind.JUDGED).order_by("position"))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a judge said of one answer: criterion codes to values, empty where nothing is stored."""
+
+    values: dict[str, float]
+    not_attempt: bool = False
+    reason: str = ""
+
+
+def chosen_at(*, round_id: int, answer_id: int, judge_id: int) -> Chosen:
+    """One query."""
+    rows = list(
+        Judgement.objects.filter(
+            round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
+        ).values_list("criterion__code", "value", "not_attempt", "reason")
+    )
+    return Chosen(
+        values={code: value for code, value, _, _ in rows},
+        not_attempt=any(row[2] for row in rows),
+        reason=rows[0][3] if rows else "",
+    )
+
+
+@dataclass(frozen=True)
+class Progress:
+    done: int
+    total: int  # judged, held, and what this rater could still be given
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.done // self.total if self.total else 0
+
+
+def progress_of(campaign: Campaign, rater: Rater | None) -> Progress:
+    """How far one rater is, without a word about the others. Two queries."""
+    if rater is None:
+        free = Place.objects.filter(campaign=campaign, state=Place.State.FREE)
+        return Progress(0, free.aggregate(n=Count("item", distinct=True))["n"])
+    mine = Place.objects.filter(campaign=campaign, rater=rater).aggregate(
+        taken=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False))
+    )
+    open_to = places_open_to(campaign.pk, rater.pk, Place.State.FREE).aggregate(n=Count("item", distinct=True))["n"]
+    return Progress(mine["done"], mine["taken"] + open_to)
+
+
+def places_open_to(campaign_id: int, rater_id: int, state: str) -> QuerySet[Place]:
+    """Places in this state at items which the rater has not had. No query of its own."""
+    had = Place.objects.filter(item=OuterRef("item"), rater=rater_id)
+    return Place.objects.filter(~Exists(had), campaign_id=campaign_id, state=state)
+
+
+def place_before(place: Place) -> Place | None:
+    """The place that the same rater judged just before this one. One query."""
+    judged = Place.objects.filter(campaign=place.campaign_id, rater=place.rater_id, done_at__isnull=False)
+    if place.done_at is not None:
+        judged = judged.filter(done_at__lt=place.done_at)
+    return judged.order_by("-done_at").first()
+
+
+def guideline_of(campaign: Campaign) -> str:
+    """The rules that were in force when the campaign opened. One query."""
+    guideline = Guideline.objects.filter(study=campaign.study_id, version=campaign.round.guideline_version or 0)
+    return guideline.values_list("text", flat=True).first() or ""
+
+
+def campaigns_to_adjudicate(user: User) -> QuerySet[Campaign]:
+    """Closed campaigns whose undecided answers this user decides. No query of its own."""
+    studies = memberships_rating(user).values("study")
+    return Campaign.objects.select_related("study", "round").filter(
+        adjudicator__user=user, adjudicator__is_active=True, state=Campaign.State.CLOSED, study__in=studies
+    )
+
+
+def item_to_adjudicate(user: User, item_uuid: UUID) -> Item | None:
+    """One query."""
+    return (
+        Item.objects.select_related("campaign__study", "campaign__round__adjudication", "campaign__adjudicator")
+        .filter(uuid=item_uuid, campaign__in=campaigns_to_adjudicate(user))
+        .first()
+    )
+
+
+# --- opening a campaign ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A counted answer that can no longer change, in the form that raters would see."""
+
+    answer_id: int
+    stimulus_id: int
+    stimulus_text: str
+    display_text: str
+    language: str
+    is_refusal: bool
+
+
+def answers_of(study: Study, instrument: Instrument | None) -> QuerySet[Answer]:
+    answers = Answer.objects.filter(sitting__instrument__study=study, stimulus__is_practice=False)
+    return answers.filter(sitting__instrument=instrument) if instrument else answers
+
+
+def candidates(study: Study, instrument: Instrument | None = None, *, only_new: bool = False) -> Iterator[Candidate]:
+    """The answers that a campaign could hold, refusals among them, in the order of their ids. Two queries.
+
+    Given answers of counted sittings that are finished or stopped: those of an open sitting may still change.
+    `only_new` leaves out what an earlier campaign of the study holds.
+    """
+    instruments = {row.pk: row for row in Instrument.objects.filter(study=study)}
+    answers = (
+        answers_of(study, instrument)
+        .filter(outcome=Answer.Outcome.GIVEN, sitting__standing=Sitting.Standing.COUNTED)
+        .exclude(sitting__state=Sitting.State.OPEN)
+    )
+    if only_new:
+        answers = answers.filter(~Exists(Item.objects.filter(answer=OuterRef("pk"))))
+    rows = answers.order_by("pk").values_list("pk", "text", "stimulus_id", "stimulus__text", "sitting__instrument_id")
+    for pk, text, stimulus_id, stimulus_text, instrument_id in rows.iterator(chunk_size=5_000):
+        made_for = instruments[instrument_id]
+        yield Candidate(
+            answer_id=pk,
+            stimulus_id=stimulus_id,
+            stimulus_text=stimulus_text,
+            display_text=display_text(text, lower_case=made_for.lower_case),
+            language=made_for.language,
+            is_refusal=is_refusal(text, made_for.refusal_below),
+        )
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a campaign would hold, and what stays outside and why."""
+
+    answers: int
+    texts: int  # different display texts among them, counted within each stimulus
+    refusals: int
+    declined: int
+    no_valid_reply: int
+    in_open_sittings: int
+    not_counted: int
+    earlier: int  # held by an earlier campaign and therefore left out
+
+
+def campaign_preview(
+    study: Study, instrument: Instrument | None = None, *, with_refusals: bool = False, only_new: bool = False
+) -> Preview:
+    """Four queries, whatever the number of answers."""
+    found = Counter[str]()
+    texts: set[tuple[int, str]] = set()
+    for candidate in candidates(study, instrument, only_new=only_new):
+        found["refusals"] += candidate.is_refusal
+        if with_refusals or not candidate.is_refusal:
+            found["answers"] += 1
+            texts.add((candidate.stimulus_id, candidate.display_text))
+    counted = Q(sitting__standing=Sitting.Standing.COUNTED)
+    ended = counted & ~Q(sitting__state=Sitting.State.OPEN)
+    outside = answers_of(study, instrument).aggregate(
+        declined=Count("pk", filter=ended & Q(outcome=Answer.Outcome.DECLINED)),
+        no_valid_reply=Count("pk", filter=ended & Q(outcome=Answer.Outcome.NO_VALID_REPLY)),
+        in_open_sittings=Count("pk", filter=counted & Q(sitting__state=Sitting.State.OPEN)),
+        not_counted=Count("pk", filter=~counted),
+    )
+    earlier = 0
+    if only_new:
+        held = Item.objects.filter(answer=OuterRef("pk"))
+        earlier = answers_of(study, instrument).filter(ended, Exists(held), outcome=Answer.Outcome.GIVEN).count()
+    return Preview(found["answers"], len(texts), found["refusals"], earlier=earlier, **outside)
+
+
+# --- the researcher's pages --------------------------------------------------------------------------------------
+
+
+def campaigns_of(study: Study) -> QuerySet[Campaign]:
+    """With the number of places and of those done. One query."""
+    return (
+        study.campaigns.select_related("adjudicator__user")
+        .annotate(
+            n_places=Count("places"),
+            n_done=Count("places", filter=Q(places__state=Place.State.DONE)),
+        )
+        .order_by("-opened_at")
+    )
+
+
+@dataclass(frozen=True)
+class RaterProgress:
+    name: str
+    rater: Rater | None  # None: a member who has not begun
+    done: int
+    held: int
+    withdrawn: int
+
+
+def raters_progress(campaign: Campaign) -> list[RaterProgress]:
+    """Every rater of the study and what they did in this campaign, for researchers only. Three queries."""
+    counts: dict[int, Counter[str]] = {}
+    rows = (
+        Place.objects.filter(campaign=campaign, rater__isnull=False)
+        .values_list("rater", "state")
+        .annotate(n=Count("pk"))
+    )
+    for rater_id, state, n in rows.order_by():
+        counts.setdefault(rater_id, Counter())[state] = n
+    raters = list(Rater.objects.filter(study=campaign.study_id).select_related("user").order_by("pk"))
+    begun = {rater.user_id for rater in raters}
+    waiting = Membership.objects.filter(study=campaign.study_id, role=Role.RATER, is_active=True).exclude(
+        user__in=begun
+    )
+    table = []
+    for rater in raters:
+        own = counts.get(rater.pk, Counter())
+        table.append(RaterProgress(rater.user.username, rater, own["done"], own["held"], own["withdrawn"]))
+    table += [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting.select_related("user")]
+    return table
+
+
+def raters_expected(study: Study) -> int:
+    """How many people may rate: active raters, and members in this role who have not begun. Two queries."""
+    raters = Rater.objects.filter(study=study)
+    waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
+        user__in=raters.values("user")
+    )
+    return raters.filter(is_active=True).count() + waiting.count()

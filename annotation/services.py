@@ -1,0 +1,255 @@
+"""Raters and campaigns: who rates, which answers, how often. `annotation.places` hands the answers out.
+
+Locks are taken in the order study, campaign, round, so that opening, closing and a rater who joins meanwhile agree on
+who is blinded.
+"""
+
+import random
+from collections.abc import Iterable
+
+from django.db import transaction
+from django.utils import timezone
+
+from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
+from annotation.guideline import DEFAULT_GUIDELINE
+from annotation.models import Campaign, Guideline, Item, Place, Rater
+from annotation.selectors import Candidate, candidates
+from corpus.models import Instrument
+from scoring.models import Judge, Round
+from scoring.services import paper_rubric, round_close
+from studies.models import Membership, Role, Study, User
+from studies.services import audit_record, blinding_impose, blinding_lift
+
+BATCH = 5_000
+
+
+def blinding_cause(campaign: Campaign) -> str:
+    return f"campaign {campaign.pk}"
+
+
+def _study_lock(study_id: int) -> Study:
+    return Study.objects.select_for_update(no_key=True).get(pk=study_id)
+
+
+@transaction.atomic
+def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
+    """The user as a rater of the study, with a pseudonym and a judge; blinded while a campaign is open.
+
+    A rater whose work was ended stays so. Raises NotAMemberError.
+    """
+    if not Membership.objects.filter(user=user, study=study, is_active=True).exists():
+        raise NotAMemberError
+    known = Rater.objects.filter(user=user, study=study).first()
+    if known is not None:
+        return known
+    _study_lock(study.pk)
+    known = Rater.objects.filter(user=user, study=study).first()  # made while we waited
+    if known is not None:
+        return known
+    rater = Rater.objects.create(
+        user=user,
+        study=study,
+        judge=Judge.objects.create(kind=Judge.Kind.RATER),
+        pseudonym=f"R{Rater.objects.filter(study=study).count() + 1}",
+    )
+    _rater_blind(rater)
+    audit_record(
+        actor=actor, study=study, action="rater_ensure", target=rater, detail={"user": user.pk, "name": rater.pseudonym}
+    )
+    return rater
+
+
+def _rater_blind(rater: Rater) -> None:
+    for campaign in Campaign.objects.filter(study=rater.study_id, state=Campaign.State.OPEN):
+        blinding_impose(user=rater.user, study=rater.study, cause=blinding_cause(campaign))
+
+
+@transaction.atomic
+def rater_deactivate(*, rater: Rater, actor: User) -> None:
+    """End a rater's work: judgements stay, places not yet judged go to the others."""
+    Rater.objects.select_for_update(no_key=True).get(pk=rater.pk)
+    if Rater.objects.filter(pk=rater.pk, is_active=True).update(is_active=False):
+        given_back = _places_give_back(rater)
+        audit_record(
+            actor=actor,
+            study=rater.study,
+            action="rater_deactivate",
+            target=rater,
+            detail={"places_given_back": given_back},
+        )
+
+
+def _places_give_back(rater: Rater) -> int:
+    # Locked one after another by id, as every writer of several places would have to.
+    held = Place.objects.select_for_update().filter(rater=rater, state=Place.State.HELD).order_by("pk")
+    pks = list(held.values_list("pk", flat=True))
+    return Place.objects.filter(pk__in=pks).update(state=Place.State.FREE, rater=None, held_at=None)
+
+
+@transaction.atomic
+def rater_reactivate(*, rater: Rater, actor: User) -> None:
+    _study_lock(rater.study_id)
+    if Rater.objects.filter(pk=rater.pk, is_active=False).update(is_active=True):
+        _rater_blind(rater)
+        audit_record(actor=actor, study=rater.study, action="rater_reactivate", target=rater)
+
+
+def guideline_ensure(study: Study) -> Guideline:
+    """The study's newest rules, the default ones if it has none. Within the caller's transaction and study lock."""
+    newest = Guideline.objects.filter(study=study).order_by("-version").first()
+    return newest or Guideline.objects.create(study=study, version=1, text=DEFAULT_GUIDELINE)
+
+
+@transaction.atomic
+def campaign_open(
+    *,
+    study: Study,
+    title: str,
+    raters_per_answer: int,
+    seed: int,
+    actor: User,
+    instrument: Instrument | None = None,
+    with_refusals: bool = False,
+    only_new: bool = False,
+    adjudicator: User | None = None,
+) -> Campaign:
+    """Fix the answers and make their places: `raters_per_answer` for each, so that there can never be more.
+
+    What is in: `annotation.selectors.candidates`, without refusals unless asked. The order is a shuffle by `seed`
+    within stimuli, so a rater sees the answers to one stimulus together, people's and models' mixed. Takes seconds
+    for 20,000 answers. Raises NothingToRateError, TitleTakenError, NotAMemberError (of the adjudicator).
+    """
+    study = _study_lock(study.pk)
+    if Campaign.objects.filter(study=study, title=title, state=Campaign.State.OPEN).exists():
+        raise TitleTakenError
+    chosen = [
+        candidate
+        for candidate in candidates(study, instrument, only_new=only_new)
+        if with_refusals or not candidate.is_refusal
+    ]
+    if not chosen:
+        raise NothingToRateError
+    round_ = Round.objects.create(
+        study=study,
+        rubric=paper_rubric(),
+        purpose=Round.Purpose.RATING,
+        guideline_version=guideline_ensure(study).version,
+    )
+    campaign = Campaign.objects.create(
+        round=round_,
+        study=study,
+        title=title,
+        raters_per_answer=raters_per_answer,
+        seed=seed,
+        with_refusals=with_refusals,
+    )
+    _items_create(campaign, shuffled_within_stimuli(chosen, seed))
+    for member in Membership.objects.filter(study=study, role=Role.RATER, is_active=True).select_related("user"):
+        rater_ensure(user=member.user, study=study, actor=actor)
+    for rater in Rater.objects.filter(study=study, is_active=True).select_related("user"):
+        blinding_impose(user=rater.user, study=study, cause=blinding_cause(campaign))
+    if adjudicator is not None:
+        _adjudicator_name(campaign, adjudicator, actor)
+    audit_record(
+        actor=actor,
+        study=study,
+        action="campaign_open",
+        target=campaign,
+        detail={
+            "answers": len(chosen),
+            "raters_per_answer": raters_per_answer,
+            "seed": seed,
+            "with_refusals": with_refusals,
+            "only_new": only_new,
+            "instrument": instrument.pk if instrument else None,
+        },
+    )
+    return campaign
+
+
+def shuffled_within_stimuli(chosen: Iterable[Candidate], seed: int) -> list[Candidate]:
+    """Answers grouped by stimulus; the stimuli, and the answers of each, in an order that the seed alone decides."""
+    groups: dict[int, list[Candidate]] = {}
+    for candidate in sorted(chosen, key=lambda one: one.answer_id):
+        groups.setdefault(candidate.stimulus_id, []).append(candidate)
+    shuffle = random.Random(seed)  # noqa: S311 (an order to repeat, not a secret)
+    stimuli = sorted(groups)
+    shuffle.shuffle(stimuli)
+    for stimulus in stimuli:
+        shuffle.shuffle(groups[stimulus])
+    return [candidate for stimulus in stimuli for candidate in groups[stimulus]]
+
+
+def _items_create(campaign: Campaign, chosen: list[Candidate]) -> None:
+    items = Item.objects.bulk_create(
+        (
+            Item(
+                campaign=campaign,
+                answer_id=candidate.answer_id,
+                position=position,
+                stimulus_text=candidate.stimulus_text,
+                display_text=candidate.display_text,
+                language=candidate.language,
+                is_refusal=candidate.is_refusal,
+            )
+            for position, candidate in enumerate(chosen, start=1)
+        ),
+        batch_size=BATCH,
+    )
+    Place.objects.bulk_create(
+        (
+            Place(campaign=campaign, item=item, number=number)
+            for item in items
+            for number in range(1, campaign.raters_per_answer + 1)
+        ),
+        batch_size=BATCH,
+    )
+
+
+@transaction.atomic
+def campaign_close(*, campaign: Campaign, actor: User) -> None:
+    """No judgement is added from now on; raters may open results again. Closing twice is closing once."""
+    _study_lock(campaign.study_id)
+    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    if locked.state == Campaign.State.CLOSED:
+        return
+    round_close(round_id=locked.round_id)
+    locked.state, locked.closed_at = Campaign.State.CLOSED, timezone.now()
+    locked.save(update_fields=["state", "closed_at"])
+    blinding_lift(study=campaign.study, cause=blinding_cause(locked))
+    audit_record(actor=actor, study=campaign.study, action="campaign_close", target=locked)
+
+
+@transaction.atomic
+def adjudicator_set(*, campaign: Campaign, user: User, actor: User) -> Rater:
+    """Name who decides what the raters left undecided. Earlier decisions stay.
+
+    Raises NotAMemberError.
+    """
+    _study_lock(campaign.study_id)
+    return _adjudicator_name(Campaign.objects.select_for_update().get(pk=campaign.pk), user, actor)
+
+
+def _adjudicator_name(campaign: Campaign, user: User, actor: User) -> Rater:
+    rater = rater_ensure(user=user, study=campaign.study, actor=actor)
+    if campaign.adjudicator_id == rater.pk:
+        return rater
+    campaign.adjudicator = rater
+    campaign.save(update_fields=["adjudicator"])
+    Round.objects.get_or_create(
+        adjudicates=campaign.round,
+        defaults={
+            "study": campaign.study,
+            "rubric_id": campaign.round.rubric_id,
+            "purpose": Round.Purpose.ADJUDICATION,
+            "guideline_version": campaign.round.guideline_version,
+        },
+    )
+    audit_record(
+        actor=actor,
+        study=campaign.study,
+        action="adjudicator_set",
+        target=campaign,
+        detail={"rater": rater.pseudonym},
+    )
+    return rater

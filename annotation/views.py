@@ -1,0 +1,224 @@
+"""The researcher's pages about campaigns. Raters' own pages are in rater_views."""
+
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
+from annotation.forms import AdjudicatorForm, CampaignForm, WithdrawForm, value_label
+from annotation.models import Campaign, Place, Rater
+from annotation.places import label_withdraw
+from annotation.selectors import (
+    campaign_preview,
+    campaigns_of,
+    criteria_judged,
+    rater_of,
+    raters_expected,
+    raters_progress,
+)
+from annotation.services import (
+    adjudicator_set,
+    campaign_close,
+    campaign_open,
+    rater_deactivate,
+    rater_ensure,
+    rater_reactivate,
+)
+from annotation.votes import CriterionAgreement, campaign_agreement, is_undecided, items_with_votes, labels_of_round
+from studies.access import SignedIn, is_blinded, research_study, unblinded_study
+from studies.models import Study
+
+PAGE = 50
+
+
+@login_required
+@require_GET
+def campaign_list(request: SignedIn, slug: str) -> HttpResponse:
+    study = research_study(request.user, slug)
+    context = {"study": study, "campaigns": campaigns_of(study), "own_rater": rater_of(request.user, study.pk)}
+    return render(request, "annotation/campaign_list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def campaign_new(request: SignedIn, slug: str) -> HttpResponse:
+    """Without data the form, with a query the counts of what would be opened; a post opens it."""
+    study = research_study(request.user, slug)
+    data = request.POST if request.method == "POST" else request.GET
+    form = CampaignForm(data or None, study=study)
+    if request.method == "POST" and form.is_valid():
+        done = _campaign_open(request, study, form)
+        if done is not None:
+            return done
+    return _campaign_new_page(request, study, form)
+
+
+def _campaign_open(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse | None:
+    """The answer after opening; None with the form's error where nothing was opened."""
+    fields = {**form.cleaned_data, "adjudicator": form.adjudicator_user()}
+    try:
+        campaign = campaign_open(study=study, actor=request.user, **fields)
+    except NothingToRateError:
+        form.add_error(None, _("There is no answer to rate: see below what is left out and why. Nothing was opened."))
+    except TitleTakenError:
+        form.add_error("title", _("A campaign with this title is open already. Nothing was opened a second time."))
+    except NotAMemberError:
+        form.add_error("adjudicator", _("This person is no longer a member of the study."))
+    else:
+        messages.success(request, _("The campaign is open. Its answers are fixed; raters find it on their first page."))
+        return redirect("campaign", study.slug, campaign.pk)
+    return None
+
+
+def _campaign_new_page(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse:
+    context: dict[str, Any] = {"study": study, "form": form, "raters": raters_expected(study)}
+    if form.is_bound and not form.errors:
+        chosen = form.cleaned_data
+        context["preview"] = campaign_preview(
+            study, chosen["instrument"], with_refusals=chosen["with_refusals"], only_new=chosen["only_new"]
+        )
+        context["places"] = context["preview"].answers * chosen["raters_per_answer"]
+        if context["preview"].answers:  # the same data once more, as hidden fields of the form that opens
+            context["ready"] = CampaignForm(form.data, study=study, auto_id=False)
+    else:
+        context["preview"] = campaign_preview(study)
+    status = 400 if request.method == "POST" else 200
+    return render(request, "annotation/campaign_new.html", context, status=status)
+
+
+@login_required
+@require_GET
+def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    study = research_study(request.user, slug)
+    found = get_object_or_404(campaigns_of(study).select_related("round", "adjudicator__user"), pk=pk)
+    context: dict[str, Any] = {
+        "study": study,
+        "campaign": found,
+        "raters": raters_progress(found),
+        "blinded": is_blinded(request.user, study),
+        "adjudicator_form": AdjudicatorForm(study=study),
+    }
+    if not context["blinded"]:
+        agreement = campaign_agreement(found)
+        context["agreement"] = agreement
+        context["tables"] = [
+            (_("Without refusals") if found.with_refusals else "", _table(agreement.attempts)),
+            (_("With refusals"), _table(agreement.with_refusals)),
+        ]
+    return render(request, "annotation/campaign.html", context)
+
+
+def _table(rows: list[CriterionAgreement]) -> list[dict[str, Any]]:
+    return [
+        {
+            "criterion": row.criterion,
+            "agreement": row.agreement,
+            "percent": None if row.percent.value is None else 100 * row.percent.value,
+            "shares": [
+                {
+                    "label": _("undecided") if share.value is None else value_label(row.criterion, share.value),
+                    "n": share.n,
+                    "percent": None if share.share is None else 100 * share.share,
+                }
+                for share in row.shares
+            ],
+        }
+        for row in rows
+    ]
+
+
+@login_required
+@require_GET
+def campaign_answers(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """The answers with their votes, the undecided ones first of all. Closed to whoever rates in an open campaign."""
+    study = unblinded_study(request.user, slug)
+    found = get_object_or_404(study.campaigns.select_related("round"), pk=pk)
+    labels = labels_of_round(found)
+    everything = request.GET.get("show") == "all"
+    pks = [item for item, by_code in labels.items() if everything or is_undecided(by_code)]
+    page = Paginator(pks, PAGE).get_page(request.GET.get("page"))
+    context = {
+        "study": study,
+        "campaign": found,
+        "everything": everything,
+        "page": page,
+        "criteria": criteria_judged(found.round),
+        "items": items_with_votes(found, labels, list(page.object_list)),
+    }
+    return render(request, "annotation/campaign_answers.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def campaign_end(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """A look says what closing does, with counts; the post closes."""
+    study = research_study(request.user, slug)
+    found = get_object_or_404(campaigns_of(study), pk=pk)
+    if request.method == "POST":
+        campaign_close(campaign=found, actor=request.user)
+        messages.success(request, _("The campaign is closed."))
+        return redirect("campaign", slug, pk)
+    return render(request, "annotation/campaign_close.html", {"study": study, "campaign": found})
+
+
+@login_required
+@require_POST
+def adjudicator_name(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    study = research_study(request.user, slug)
+    found = get_object_or_404(Campaign.objects.select_related("study", "round"), study=study, pk=pk)
+    form = AdjudicatorForm(request.POST, study=study)
+    if not form.is_valid():
+        messages.error(request, _("Choose a member of the study."))
+    else:
+        adjudicator_set(campaign=found, user=form.cleaned_data["adjudicator"].user, actor=request.user)
+        messages.success(request, _("The adjudicator is named and gets the undecided answers when it closes."))
+    return redirect("campaign", slug, pk)
+
+
+@login_required
+@require_POST
+def rate_too(request: SignedIn, slug: str) -> HttpResponse:
+    """A researcher begins to rate, and is blinded while a campaign is open."""
+    study = research_study(request.user, slug)
+    rater_ensure(user=request.user, study=study, actor=request.user)
+    messages.success(request, _("You are now one of the raters of this study."))
+    return redirect("rate_home")
+
+
+@login_required
+@require_POST
+def rater_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """End a rater's work in the study, or let them go on."""
+    study = research_study(request.user, slug)
+    rater = get_object_or_404(Rater.objects.select_related("study", "user"), study=study, pk=pk)
+    if request.POST.get("active") == "1":
+        rater_reactivate(rater=rater, actor=request.user)
+    elif request.POST.get("active") == "0":
+        rater_deactivate(rater=rater, actor=request.user)
+    back = Campaign.objects.filter(study=study, pk=_number(request.POST.get("campaign"))).first()
+    return redirect("campaign", slug, back.pk) if back else redirect("campaign_list", slug)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+
+
+@login_required
+@require_POST
+def label_take_out(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    found = get_object_or_404(study.campaigns, pk=pk)
+    form = WithdrawForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, _("Nothing was withdrawn: say why."))
+    else:
+        place = get_object_or_404(Place, campaign=found, pk=form.cleaned_data["place"])
+        label_withdraw(place_id=place.pk, actor=request.user, reason=form.cleaned_data["reason"])
+        messages.success(request, _("The judgement is withdrawn. It no longer counts and stays in the history."))
+    return redirect("campaign_answers", slug, pk)

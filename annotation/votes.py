@@ -1,0 +1,257 @@
+"""Reads of a campaign's votes: agreement, labels, what is undecided. For researchers and adjudicators."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from annotation.agreement import Agreement, Level, PercentAgreement, alpha, percent_agreement
+from annotation.models import Campaign, Item, Place
+from annotation.selectors import criteria_judged
+from corpus.models import Sitting
+from scoring.consensus import Label, label
+from scoring.models import Criterion, Judgement
+
+
+class Vote(NamedTuple):
+    answer_id: int
+    criterion_id: int
+    judge_id: int
+    value: float
+    not_attempt: bool
+
+
+def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
+    """The live judgements of a round, one query.
+
+    Whether an answer counts is written at its sitting, which no page of a judge may read: those pass
+    `counted_only=False` and at worst decide an answer that has since been excluded.
+    """
+    judgements = Judgement.objects.filter(round=round_id, retracted_at__isnull=True)
+    if counted_only:
+        judgements = judgements.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
+    rows = judgements.values_list("answer_id", "criterion_id", "judge_id", "value", "not_attempt")
+    return [Vote(*row) for row in rows.iterator(chunk_size=20_000)]
+
+
+def rating_matrix(votes: Iterable[Vote], criterion_id: int) -> npt.NDArray[np.float64]:
+    """Raters × units of one criterion, NaN where a rater gave no judgement."""
+    rows = [(vote.judge_id, vote.answer_id, vote.value) for vote in votes if vote.criterion_id == criterion_id]
+    if not rows:
+        return np.empty((0, 0))
+    judges, raters = np.unique([row[0] for row in rows], return_inverse=True)
+    answers, units = np.unique([row[1] for row in rows], return_inverse=True)
+    matrix = np.full((len(judges), len(answers)), np.nan)
+    matrix[raters, units] = [row[2] for row in rows]
+    return matrix
+
+
+@dataclass(frozen=True)
+class Share:
+    value: float | None  # None: undecided
+    n: int
+    share: float | None  # of the answers that have a vote; None when there is none
+
+
+@dataclass(frozen=True)
+class CriterionAgreement:
+    criterion: Criterion
+    agreement: Agreement
+    percent: PercentAgreement
+    shares: Sequence[Share]
+
+
+def criterion_agreement(
+    criterion: Criterion, votes: Iterable[Vote], labels: Mapping[int, Mapping[str, Label]]
+) -> CriterionAgreement:
+    """Alpha is nominal on a scale of two values and ordinal on a graded one. `labels`: by item, then by code."""
+    matrix = rating_matrix(votes, criterion.pk)
+    level: Level = "nominal" if len(criterion.scale) == 2 else "ordinal"
+    found = [by_code[criterion.code] for by_code in labels.values()]
+    counts = Counter(one.value for one in found if one.votes or one.value is not None)
+    total = sum(counts.values())
+    values: list[float | None] = [*criterion.scale, None]
+    return CriterionAgreement(
+        criterion=criterion,
+        agreement=alpha(matrix, level),
+        percent=percent_agreement(matrix),
+        shares=[Share(value, counts[value], counts[value] / total if total else None) for value in values],
+    )
+
+
+@dataclass(frozen=True)
+class CampaignAgreement:
+    attempts: list[CriterionAgreement]
+    with_refusals: list[CriterionAgreement]  # empty unless the campaign holds refusals
+    n_items: int
+    undecided: int  # answers with a vote and a criterion without a label
+    without_votes: int
+
+
+def campaign_agreement(campaign: Campaign) -> CampaignAgreement:
+    """Per criterion, never averaged over criteria. Four queries, whatever the number of answers."""
+    known = CampaignVotes(campaign)
+    attempts = [vote for vote in known.votes if vote.answer_id not in known.refusals]
+    labels = known.labels()
+    of_attempts = {pk: by_code for pk, by_code in labels.items() if known.answer_of[pk] not in known.refusals}
+    everything = known.criteria if campaign.with_refusals else []
+    return CampaignAgreement(
+        attempts=[criterion_agreement(criterion, attempts, of_attempts) for criterion in known.criteria],
+        with_refusals=[criterion_agreement(criterion, known.votes, labels) for criterion in everything],
+        n_items=len(labels),
+        undecided=sum(map(is_undecided, labels.values())),
+        without_votes=sum(all(one.votes == 0 for one in by_code.values()) for by_code in labels.values()),
+    )
+
+
+class CampaignVotes:
+    """Everything that labels are made of, read once: criteria, items, votes, decisions. Four queries."""
+
+    def __init__(self, campaign: Campaign, *, counted_only: bool = True) -> None:
+        items = Item.objects.filter(campaign=campaign)
+        if counted_only:
+            items = items.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
+        self.criteria = criteria_judged(campaign.round)
+        self.answer_of: dict[int, int] = {}
+        self.refusals: set[int] = set()
+        for pk, answer_id, is_refusal in items.order_by("position").values_list("pk", "answer_id", "is_refusal"):
+            self.answer_of[pk] = answer_id
+            if is_refusal:
+                self.refusals.add(answer_id)
+        self.votes = votes_of_round(campaign.round_id, counted_only=counted_only)
+        self.decisions: dict[tuple[int, int], float] = dict_of_decisions(campaign.round_id)
+
+    def labels(self) -> dict[int, dict[str, Label]]:
+        """Item → criterion code → label, in the order of the campaign."""
+        values: dict[tuple[int, int], list[float]] = {}
+        marks = Counter[tuple[int, int]]()
+        for vote in self.votes:
+            key = (vote.answer_id, vote.criterion_id)
+            values.setdefault(key, []).append(vote.value)
+            marks[key] += vote.not_attempt
+        return {
+            pk: {
+                criterion.code: label(
+                    values.get((answer_id, criterion.pk), ()),
+                    adjudicated=self.decisions.get((answer_id, criterion.pk)),
+                    is_refusal=answer_id in self.refusals,
+                    not_attempt_votes=marks[answer_id, criterion.pk],
+                )
+                for criterion in self.criteria
+            }
+            for pk, answer_id in self.answer_of.items()
+        }
+
+
+def dict_of_decisions(round_id: int) -> dict[tuple[int, int], float]:
+    """(answer, criterion) → value of the live adjudication of a rating round. One query."""
+    decided = Judgement.objects.filter(round__adjudicates=round_id, retracted_at__isnull=True)
+    return {
+        (answer, criterion): value
+        for answer, criterion, value in decided.values_list("answer_id", "criterion_id", "value")
+    }
+
+
+def labels_of_round(campaign: Campaign) -> dict[int, dict[str, Label]]:
+    """Item → criterion code → label, counted answers only. Four queries, whatever the number of answers."""
+    return CampaignVotes(campaign).labels()
+
+
+def is_undecided(by_code: Mapping[str, Label]) -> bool:
+    """Somebody voted, and a criterion has no label: what an adjudicator decides. No vote is a gap, not a case."""
+    return any(one.value is None and one.votes > 0 for one in by_code.values())
+
+
+def items_undecided(campaign: Campaign, *, counted_only: bool = True) -> list[int]:
+    """Items that wait for the adjudicator, in the campaign's order. Four queries."""
+    labels = CampaignVotes(campaign, counted_only=counted_only).labels()
+    return [pk for pk, by_code in labels.items() if is_undecided(by_code)]
+
+
+@dataclass(frozen=True)
+class Tally:
+    """How the raters voted on one criterion of one answer, without their names."""
+
+    criterion: Criterion
+    counts: list[tuple[float, int]]  # value and votes, best value first
+    not_attempts: int
+    label: Label  # by votes alone: a decision does not change what was undecided
+
+    @property
+    def is_undecided(self) -> bool:
+        return self.label.value is None and self.label.votes > 0
+
+
+def tallies_of(item: Item) -> list[Tally]:
+    """What an adjudicator sees of the votes for one answer. Two queries."""
+    rows = list(
+        Judgement.objects.filter(
+            round=item.campaign.round_id, answer=item.answer_id, retracted_at__isnull=True
+        ).values_list("criterion_id", "value", "not_attempt")
+    )
+    tallies = []
+    for criterion in criteria_judged(item.campaign.round):
+        values = [value for pk, value, _ in rows if pk == criterion.pk]
+        marks = sum(mark for pk, _, mark in rows if pk == criterion.pk)
+        tallies.append(
+            Tally(
+                criterion=criterion,
+                counts=[(value, values.count(value)) for value in criterion.scale],
+                not_attempts=marks,
+                label=label(values, is_refusal=item.is_refusal, not_attempt_votes=marks),
+            )
+        )
+    return tallies
+
+
+def criteria_undecided(item: Item) -> list[Criterion]:
+    """The criteria of an answer on which its raters have no majority, whether or not somebody decided since."""
+    return [tally.criterion for tally in tallies_of(item) if tally.is_undecided]
+
+
+@dataclass(frozen=True)
+class ItemVotes:
+    """One answer of a campaign with every place that has a label or had one, for the researcher's table."""
+
+    item: Item
+    cells: list[tuple[Criterion, Label]]
+    rows: list[tuple[Place, list[float | None]]]
+
+
+def items_with_votes(
+    campaign: Campaign, labels: Mapping[int, Mapping[str, Label]], pks: Sequence[int]
+) -> list[ItemVotes]:
+    """The given items with their votes by rater. Four queries, whatever the number of items."""
+    criteria = criteria_judged(campaign.round)
+    items = {item.pk: item for item in Item.objects.filter(pk__in=pks)}
+    answers = {item.answer_id for item in items.values()}
+    votes = {
+        (answer, judge, criterion): value
+        for answer, judge, criterion, value in Judgement.objects.filter(
+            round=campaign.round_id, answer__in=answers, retracted_at__isnull=True
+        ).values_list("answer_id", "judge_id", "criterion_id", "value")
+    }
+    places: dict[int, list[Place]] = {}
+    judged = [Place.State.DONE, Place.State.WITHDRAWN]
+    for place in Place.objects.filter(item__in=pks, state__in=judged).select_related("rater").order_by("rater_id"):
+        places.setdefault(place.item_id, []).append(place)
+    return [
+        ItemVotes(
+            item=items[pk],
+            cells=[(criterion, labels[pk][criterion.code]) for criterion in criteria],
+            rows=[
+                (
+                    place,
+                    [
+                        votes.get((items[pk].answer_id, place.rater.judge_id if place.rater else 0, criterion.pk))
+                        for criterion in criteria
+                    ],
+                )
+                for place in places.get(pk, [])
+            ],
+        )
+        for pk in pks
+    ]

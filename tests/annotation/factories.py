@@ -1,0 +1,132 @@
+"""Answers, raters and campaigns in a line each, through the services."""
+
+from collections.abc import Sequence
+
+from annotation.models import Campaign, Item, Place, Rater
+from annotation.places import place_judge, place_next
+from annotation.selectors import criteria_judged
+from annotation.services import campaign_open, rater_ensure
+from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.services import answer_record, sitting_finish, sitting_start
+from scoring.models import Judgement
+from studies.models import Role, Study, User
+from studies.services import membership_set
+
+CODES = ("grammatical", "logical", "order")
+YES = dict.fromkeys(CODES, 1.0)
+NO = dict.fromkeys(CODES, 0.0)
+GOOD = ("кошка сидит на столе", "мышь бежит от кошки", "дети, которые играли во дворе, были счастливы")
+
+
+def make_sitting(
+    instrument: Instrument,
+    texts: Sequence[str | None] = GOOD,
+    *,
+    kind: str = Respondent.Kind.HUMAN,
+    label: str = "survey",
+    finish: bool = True,
+) -> Sitting:
+    """One respondent's sitting; a text of None is declined. Finished if there are as many texts as stimuli."""
+    respondent = Respondent.objects.create(study=instrument.study, kind=kind)
+    sitting = sitting_start(respondent=respondent, instrument=instrument, source_label=label)
+    for stimulus_id, text in zip(sitting.order, texts, strict=False):
+        outcome = Answer.Outcome.DECLINED if text is None else Answer.Outcome.GIVEN
+        answer_record(sitting_id=sitting.pk, stimulus_id=stimulus_id, outcome=outcome, text=text or "")
+    if finish:
+        sitting_finish(sitting_id=sitting.pk)
+        sitting.refresh_from_db()
+    return sitting
+
+
+def make_rater(study: Study, name: str) -> Rater:
+    user = User.objects.create_user(name)
+    membership_set(user=user, study=study, role=Role.RATER, actor=None)
+    return rater_ensure(user=user, study=study, actor=None)
+
+
+def make_campaign(study: Study, actor: User, *, k: int = 3, title: str = "Round", **kwargs: object) -> Campaign:
+    return campaign_open(study=study, title=title, raters_per_answer=k, seed=7, actor=actor, **kwargs)
+
+
+def take(campaign: Campaign, rater: Rater) -> Place:
+    place = place_next(campaign_id=campaign.pk, rater_id=rater.pk).place
+    assert place is not None
+    return place
+
+
+def judge(campaign: Campaign, rater: Rater, values: dict[str, float] | None = None) -> Place:
+    place = take(campaign, rater)
+    return place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=values or YES, version=place.version)
+
+
+def give(item: Item, rater: Rater) -> Place:
+    """Hand a certain item to a certain rater, as the queue could have done."""
+    had = Place.objects.filter(item=item, rater=rater).first()
+    if had is not None:
+        return had
+    had = Place.objects.filter(item=item, rater=rater).first()
+    if had is not None:
+        return had
+    place = Place.objects.filter(item=item, state=Place.State.FREE).order_by("number").first()
+    assert place is not None
+    place.state, place.rater, place.held_at = Place.State.HELD, rater, item.campaign.opened_at
+    place.save(update_fields=["state", "rater", "held_at"])
+    return place
+
+
+def live(campaign: Campaign) -> int:
+    return Judgement.objects.filter(round=campaign.round_id, retracted_at__isnull=True).count()
+
+
+def form(values: dict[str, float] | None = None, version: int = 0) -> dict[str, str]:
+    """What a judging page posts."""
+    return {"version": str(version)} | {f"c-{code}": f"{value:g}" for code, value in (values or YES).items()}
+
+
+def many_answers(instrument: Instrument, *, sittings: int) -> None:
+    """As many finished sittings at once, past the services: only the raters are tested here."""
+    respondents = Respondent.objects.bulk_create(
+        Respondent(study=instrument.study, kind=Respondent.Kind.HUMAN) for _ in range(sittings)
+    )
+    order = list(instrument.stimuli.values_list("pk", flat=True))
+    now = instrument.created_at
+    made = Sitting.objects.bulk_create(
+        Sitting(
+            respondent=respondent,
+            instrument=instrument,
+            source_label="survey",
+            state=Sitting.State.FINISHED,
+            order=order,
+            started_at=now,
+            finished_at=now,
+        )
+        for respondent in respondents
+    )
+    Answer.objects.bulk_create(
+        Answer(
+            sitting=sitting, stimulus_id=stimulus, outcome=Answer.Outcome.GIVEN, text=f"ответ из слов номер {number}"
+        )
+        for number, sitting in enumerate(made)
+        for stimulus in order
+    )
+
+
+def judge_all(campaign: Campaign, raters: Sequence[Rater], value: float = 1.0) -> None:
+    """Every rater has judged every answer, past the services: for pages over many answers."""
+    now = campaign.opened_at
+    items = list(campaign.items.all())
+    for number, rater in enumerate(raters, start=1):
+        campaign.places.filter(number=number).update(
+            state=Place.State.DONE, rater=rater, held_at=now, done_at=now, version=1
+        )
+        Judgement.objects.bulk_create(
+            Judgement(
+                round=campaign.round,
+                answer_id=item.answer_id,
+                criterion=criterion,
+                judge=rater.judge,
+                value=value if (item.pk + number) % 4 else 1 - value,
+            )
+            for item in items
+            for criterion in criteria_judged(campaign.round)
+        )
