@@ -173,6 +173,12 @@ def _counted_sittings(instrument: Instrument) -> QuerySet[Sitting]:
     )
 
 
+def row_labels(instrument: Instrument) -> dict[str, str]:
+    """What the rows of an instrument's results are called, by their keys. One query."""
+    runs = Run.objects.filter(experiment__instrument=instrument).select_related("experiment", "config")
+    return {PEOPLE: _("People")} | _model_labels(runs.order_by("config", "experiment").distinct("config", "experiment"))
+
+
 def _model_labels(runs: Iterable[Run]) -> dict[str, str]:
     """A configuration's label, with the experiment's title where the configuration took part in several."""
     known = {run_key(run): run for run in runs}

@@ -8,7 +8,7 @@ REASONS = {
     "unfinished": gettext_lazy("the sitting is not finished"),
     "missing_answers": gettext_lazy("a stimulus has no answer"),
     "undecided": gettext_lazy("labels are undecided"),
-    "no_sittings": gettext_lazy("nobody has finished yet"),
+    "no_sittings": gettext_lazy("nothing is finished yet"),
     "too_few": gettext_lazy("needs two or more"),
     "missing_runs": gettext_lazy("fewer runs than planned"),
     "too_many_runs": gettext_lazy("more runs than planned"),
@@ -32,7 +32,11 @@ BASES = {
     "undecided": gettext_lazy("undecided"),
 }
 
-FACTORS = {"all": gettext_lazy("All"), "shuffled": gettext_lazy("Order"), "complexity": gettext_lazy("Complexity")}
+STATES = {
+    "undecided": gettext_lazy("undecided"),
+    "refusal": gettext_lazy("refusals"),
+    "no_reply": gettext_lazy("no reply in the required format"),
+}
 
 CUTS = {
     ("all", ""): gettext_lazy("all stimuli"),
