@@ -88,7 +88,7 @@ class Built:
 
 
 def make_rater(cast: Cast, number: int) -> Rater:
-    user = User.objects.create_user(f"linguist{number}", password="correct horse")
+    user = User.objects.create_user(f"linguist{number}")
     membership_set(user=user, study=cast.study, role=Role.RATER, actor=cast.alice)
     judge = Judge.objects.create(kind=Judge.Kind.RATER)
     return Rater.objects.create(judge=judge, user=user, study=cast.study, pseudonym=f"R{number}")
