@@ -22,7 +22,7 @@ from surveys.selectors import surveys_of
 class Counts:
     """What the stations count of one study."""
 
-    instruments: list[Instrument] = field(default_factory=list)  # newest first, with `n_stimuli`
+    instruments: list[tuple[str, int]] = field(default_factory=list)  # newest first: title and number of stimuli
     surveys: dict[str, int] = field(default_factory=dict)  # by state
     people: dict[str, int] = field(default_factory=dict)  # counted sittings of people, by state
     models: int = 0
@@ -73,9 +73,13 @@ def cards_of(user: Visitor, studies: Iterable[Study]) -> list[Card]:
 
 def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
     counts: dict[int, Counts] = defaultdict(Counts)
-    instruments = Instrument.objects.filter(study__in=studies).order_by("-pk")
-    for instrument in instruments.annotate(n_stimuli=Count("stimuli", filter=Q(stimuli__is_practice=False))):
-        counts[instrument.study_id].instruments.append(instrument)
+    instruments = (
+        Instrument.objects.filter(study__in=studies)
+        .order_by("-pk")
+        .annotate(n_stimuli=Count("stimuli", filter=Q(stimuli__is_practice=False)))
+    )
+    for study, title, number in instruments.values_list("study", "title", "n_stimuli"):
+        counts[study].instruments.append((title, number))
     people = Sitting.objects.filter(
         respondent__study__in=studies,
         respondent__kind=Respondent.Kind.HUMAN,
@@ -127,10 +131,10 @@ def stations(counts: Counts) -> list[Station]:
 def _instrument(counts: Counts) -> Station:
     if not counts.instruments:
         return Station("instrument", _("Instrument"), _("none yet"), False, [])
-    newest = counts.instruments[0]
-    state = ngettext("%(title)s, %(number)s stimulus", "%(title)s, %(number)s stimuli", newest.n_stimuli) % {
-        "title": newest.title,
-        "number": newest.n_stimuli,
+    title, number = counts.instruments[0]
+    state = ngettext("%(title)s, %(number)s stimulus", "%(title)s, %(number)s stimuli", number) % {
+        "title": title,
+        "number": number,
     }
     return Station("instrument", _("Instrument"), state, True, [])
 

@@ -56,7 +56,8 @@ class FigureData:
 
 def figure_data(results: Results) -> FigureData:
     """All of it on the scale 0 to 1."""
-    bars, missing = [], []
+    bars: list[Bar] = []
+    missing: list[tuple[str, str]] = []
     for row in results.models:
         score = row.scores[0]
         if isinstance(score, ModelScore) and score.mean.norm is not None:
@@ -97,8 +98,8 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
     y = alt.Y("label:N", sort=[bar.label for bar in data.bars], title=None, axis=alt.Axis(labelLimit=150))
     title = [_("Score from 0 to 1: mean over runs"), _("and standard deviation over runs")]
     x = alt.X("mean:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
-    bars = alt.Chart(alt.Data(values=values)).encode(y=y)
-    whiskers = alt.Chart(alt.Data(values=[value for value in values if "from" in value])).encode(y=y)
+    bars = _chart(values).encode(y=y)
+    whiskers = _chart([value for value in values if "from" in value]).encode(y=y)
     layers = [
         bars.mark_bar(color=BAR[theme], height={"band": 0.6}).encode(
             x=x, tooltip=[_tip("label:N", _("Model")), *_tips(), _tip("n:Q", _("Runs"), "d")]
@@ -112,19 +113,20 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
         height={"step": 30} if data.bars else 40,
         title=alt.TitleParams(text=data.title, subtitle=_subtitle(data), anchor="start", frame="bounds"),
     )
-    return _styled(chart, theme).to_dict()
+    finished: dict[str, Any] = _styled(chart, theme).to_dict()
+    return finished
 
 
 def whisker_ends(whiskers: alt.Chart, theme: Theme, title: list[str]) -> list[alt.Chart]:
-    tick = {"color": INK[theme], "thickness": 1.5, "height": 8}
-    return [whiskers.mark_tick(**tick).encode(x=alt.X(f"{end}:Q", title=title)) for end in ("from", "to")]
+    tick = whiskers.mark_tick(color=INK[theme], thickness=1.5, height=8)
+    return [tick.encode(x=alt.X(f"{end}:Q", title=title)) for end in ("from", "to")]
 
 
 def people_layers(line: Line | None, theme: Theme, title: list[str]) -> list[alt.Chart]:
     if line is None:
         return []
     value = {"mean": line.mean, "low": line.low, "high": line.high, "n": line.n}
-    chart = alt.Chart(alt.Data(values=[value]))
+    chart = _chart([value])
     layers = []
     if line.low is not None:
         band = chart.mark_rect(color=LINE[theme], opacity=0.15)
@@ -135,8 +137,12 @@ def people_layers(line: Line | None, theme: Theme, title: list[str]) -> list[alt
     return layers
 
 
+def _chart(values: list[dict[str, Any]]) -> alt.Chart:
+    return alt.Chart(alt.Data(values=values))  # type: ignore[no-untyped-call]
+
+
 def _tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
-    return alt.Tooltip(field, title=title, **({"format": number_format} if number_format else {}))
+    return alt.Tooltip(field, title=title, format=number_format or alt.Undefined)
 
 
 def _tips() -> list[alt.Tooltip]:
@@ -157,7 +163,7 @@ def _number(value: float) -> str:
     return formats.number_format(value, 3)
 
 
-def _styled(chart: alt.LayerChart, theme: Theme) -> alt.LayerChart:
+def _styled(chart: Any, theme: Theme) -> Any:
     ink, grid = INK[theme], GRID[theme]
     font = "Liberation Sans, Arial, sans-serif"  # the first is the one that vl-convert carries
     return (

@@ -13,7 +13,7 @@ from django.views.decorators.http import require_GET
 from corpus.models import Complexity, Instrument
 from reports.csvfile import stream
 from reports.export_views import file_name
-from reports.figures import FIGURE_COLUMNS, compiled, drawn, figure_data, figure_rows, specification
+from reports.figures import FIGURE_COLUMNS, Theme, compiled, drawn, figure_data, figure_rows, specification
 from reports.selectors import AnswerFilter, Results, answers_behind, instruments_of, results_of, row_labels
 from reports.tables import answer_rows, breakdown, overview, per_stimulus
 from reports.words import REASONS, STATES, differences
@@ -116,7 +116,7 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
 
 def _chosen(request: HttpRequest, groups: dict[str, str]) -> AnswerFilter:
     """The address's choice. What it does not know is a 404: a list that silently shows all would answer wrongly."""
-    given = {key: value for key, value in request.GET.items() if value}
+    given = {key: str(value) for key, value in request.GET.items() if value}
     allowed: dict[str, Any] = {
         "group": groups,
         "shuffled": {"yes", "no"},
@@ -150,7 +150,7 @@ def _figure_results(request: SignedIn, slug: str) -> Results:
 @require_GET
 def figure_vega(request: SignedIn, slug: str) -> JsonResponse:
     """The figure as Vega, for static/reports/figure.js to draw without eval."""
-    theme = "dark" if request.GET.get("theme") == "dark" else "light"
+    theme: Theme = "dark" if request.GET.get("theme") == "dark" else "light"
     data = figure_data(_figure_results(request, slug))
     return JsonResponse(compiled(specification(data, theme=theme)))
 

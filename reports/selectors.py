@@ -1,7 +1,7 @@
 """Results: the only place that joins labels to who answered."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -59,7 +59,7 @@ class Row:
     n_unfinished: int
     tally: Tally
     scores: tuple[formula.PeopleScore | formula.ModelScore, ...]
-    stimuli: Mapping[int, formula.StimulusMean]
+    stimuli: Mapping[Hashable, formula.StimulusMean]
 
     @property
     def is_people(self) -> bool:
@@ -155,7 +155,7 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
         tally = tallies.get(sitting.pk, Tally())
         groups[key].add(sitting, scored, tally)
         score = formula.sitting_score(scored, keys, criteria)
-        rows.append(SittingRow(sitting, key, groups[key].label, own and own.ordinal, tally, score))
+        rows.append(SittingRow(sitting, key, groups[key].label, own.ordinal if own else None, tally, score))
     return Results(
         study, instrument, criteria, stimuli, cuts, [_row(key, g, cuts, criteria) for key, g in groups.items()], rows
     )
@@ -191,14 +191,14 @@ def _model_labels(runs: Iterable[Run]) -> dict[str, str]:
 
 def _answers_by_sitting(
     labels: Labels, criteria: tuple[formula.Criterion, ...]
-) -> tuple[dict[int, dict[int, formula.AnswerScore]], dict[int, Tally]]:
+) -> tuple[dict[int, dict[Hashable, formula.AnswerScore]], dict[int, Tally]]:
     codes = [criterion.code for criterion in labels.criteria]
 
     @cache  # of the few combinations of labels that there are
     def scored(values: tuple[float | None, ...]) -> formula.AnswerScore:
         return formula.answer_score(dict(zip(codes, values, strict=True)), criteria)
 
-    answers: dict[int, dict[int, formula.AnswerScore]] = defaultdict(dict)
+    answers: dict[int, dict[Hashable, formula.AnswerScore]] = defaultdict(dict)
     tallies: dict[int, Tally] = defaultdict(Tally)
     for answer in labels.answers:
         score = scored(tuple(label.value for label in answer.labels))

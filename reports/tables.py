@@ -127,8 +127,8 @@ def _cut_cell(results: Results, row: Row, cut: Group, score: PeopleScore | Model
     if isinstance(score, ModelScore):
         return _cell(score.mean, href, n=score.n_scored, spread=score.sd.norm)
     scale, interval = len(results.criteria), score.interval
-    ends = {"low": interval.low / scale, "high": interval.high / scale} if interval else {}
-    return _cell(score.mean, href, n=score.n_scored, **ends)
+    low, high = (interval.low / scale, interval.high / scale) if interval else (None, None)
+    return _cell(score.mean, href, n=score.n_scored, low=low, high=high)
 
 
 def per_stimulus(results: Results) -> Table:
