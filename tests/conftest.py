@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from django.test import Client
+from pytest_django.fixtures import SettingsWrapper
 
 from corpus.importing import StimulusRow, read_stimuli
 from corpus.models import Instrument
@@ -19,6 +20,12 @@ SMALL_CSV = """id,task,original,complexity,shuffled
 2,". мышь бежать от кошка","мышь бежит от кошки.",easy,true
 3,"дети , который играть во двор , быть счастливый","дети, которые играли во дворе, были счастливы.",medium,false
 """
+
+
+@pytest.fixture(autouse=True)
+def quick_passwords(settings: SettingsWrapper) -> None:
+    """A million rounds of hashing for each of the cast would be most of the suite's time."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @dataclass
