@@ -131,7 +131,9 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
 
     Idempotent and cheap: an answer whose text changed is judged anew. Returns how many judgements were written.
     """
-    Study.objects.select_for_update().get(pk=study.pk)  # one at a time: two would both find the same gaps
+    # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
+    # participant who begins, a call) does not wait for a results page.
+    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC)
     criterion = rubric.criteria.get(code="sequence")
     judge = rule_judge(code="sequence_equal")

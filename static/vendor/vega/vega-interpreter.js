@@ -1,4 +1,4 @@
-import { ascending, isString, DisallowedObjectProperties } from 'vega-util';
+const { ascending, isString, DisallowedObjectProperties } = globalThis.vega;
 
 function adjustSpatial (item, encode, swap) {
   let t;

@@ -1,0 +1,431 @@
+"""The CSV files of a study. docs/data.md describes every column; a test compares it with the columns here."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.utils.translation import gettext_lazy
+
+from annotation.models import Rater
+from corpus.models import Answer, Sitting
+from corpus.tokens import is_refusal, word_tokens
+from llmruns.models import Call
+from reports.selectors import instruments_of, results_of
+from scoring.models import Criterion, Judge, Judgement, Rubric
+from scoring.selectors import labels_of
+from studies.models import Study
+from surveys.models import Exposure
+
+CHUNK = 2_000
+Rows = Iterator[Sequence[Any]]
+
+STUDY = ("study", "simulated")
+ANSWERS = (
+    *STUDY,
+    "instrument",
+    "instrument_version",
+    "answer",
+    "respondent",
+    "kind",
+    "source",
+    "sitting",
+    "sitting_state",
+    "standing",
+    "position",
+    "complexity",
+    "shuffled",
+    "stimulus",
+    "original",
+    "outcome",
+    "text",
+    "words",
+    "refusal",
+    "given_at",
+    "duration_ms",
+)
+JUDGEMENTS = (
+    *STUDY,
+    "answer",
+    "position",
+    "standing",
+    "round",
+    "purpose",
+    "judge",
+    "judge_kind",
+    "criterion",
+    "value",
+    "not_attempt",
+    "confidence",
+    "reason",
+    "judged_at",
+)
+ANNOTATIONS = (
+    *STUDY,
+    "answer",
+    "position",
+    "stimulus",
+    "text",
+    "round",
+    "purpose",
+    "rater",
+    # here a column for each judged criterion of the rubric
+    "not_attempt",
+    "reason",
+    "judged_at",
+)
+LABELS = (*STUDY, "answer", "position", "criterion", "label", "basis", "votes", "votes_for", "reason")
+SCORES = (
+    *STUDY,
+    "instrument",
+    "instrument_version",
+    "respondent",
+    "kind",
+    "source",
+    "experiment",
+    "run",
+    "sitting",
+    "sitting_state",
+    "n_stimuli",
+    "n_answers",
+    "score",
+    "score_norm",
+    "score_low",
+    "score_high",
+    "n_undecided",
+    "n_refusals",
+    "n_no_valid_reply",
+    "reason",
+)
+CALLS = (
+    *STUDY,
+    "experiment",
+    "model",
+    "provider",
+    "model_requested",
+    "temperature",
+    "run",
+    "position",
+    "attempt",
+    "state",
+    "kind",
+    "detail",
+    "http_status",
+    "model_reported",
+    "finish_reason",
+    "input_tokens",
+    "output_tokens",
+    "sent_at",
+    "ended_at",
+    "raw_reply",
+    "request",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A file: its columns, its rows as they come from the database, and how many there are (one query each)."""
+
+    name: str
+    about: Any  # a lazy translation
+    columns: Callable[[Rubric], Sequence[str]]
+    rows: Callable[[Study, Rubric], Rows]
+    count: Callable[[Study, Rubric], int]
+
+
+def _answers(study: Study) -> QuerySet[Answer]:
+    """Answers that may leave the house: those of withdrawn sittings may not."""
+    return Answer.objects.filter(sitting__instrument__study=study, stimulus__is_practice=False).exclude(
+        sitting__standing=Sitting.Standing.WITHDRAWN
+    )
+
+
+def answer_rows(study: Study, rubric: Rubric) -> Rows:
+    exposure = Exposure.objects.filter(sitting=OuterRef("sitting"), stimulus=OuterRef("stimulus"))
+    rows = (
+        _answers(study)
+        .order_by("pk")
+        .values_list(
+            "sitting__instrument__slug",
+            "sitting__instrument__version",
+            "blind_id",
+            "sitting__respondent__public_id",
+            "sitting__respondent__kind",
+            "sitting__source_label",
+            "sitting__ordinal",
+            "sitting__state",
+            "sitting__standing",
+            "stimulus__position",
+            "stimulus__complexity",
+            "stimulus__shuffled",
+            "stimulus__text",
+            "stimulus__original",
+            "outcome",
+            "text",
+            "changed_at",
+            Subquery(exposure.values("duration_ms")[:1]),
+            "sitting__instrument__refusal_below",
+        )
+    )
+    for *row, outcome, text, given_at, duration, below in rows.iterator(chunk_size=CHUNK):
+        words = len(word_tokens(text)) if outcome == Answer.Outcome.GIVEN else None
+        refusal = outcome == Answer.Outcome.DECLINED or (words is not None and is_refusal(text, below))
+        # An answer that was not given has no text: empty, as everything that is missing.
+        given = text if outcome == Answer.Outcome.GIVEN else None
+        yield [study.slug, study.simulated, *row, outcome, given, words, refusal, given_at, duration]
+
+
+def _judgements(study: Study) -> QuerySet[Judgement]:
+    """Live ones: a judgement that was withdrawn or replaced is left out."""
+    return Judgement.objects.filter(
+        round__study=study, answer__sitting__instrument__study=study, retracted_at__isnull=True
+    ).exclude(answer__sitting__standing=Sitting.Standing.WITHDRAWN)
+
+
+def _judge_names(study: Study) -> dict[int, str]:
+    """Raters by pseudonym. Whoever else judges is named after its kind and number."""
+    return dict(Rater.objects.filter(study=study).values_list("judge_id", "pseudonym"))
+
+
+def judgement_rows(study: Study, rubric: Rubric) -> Rows:
+    names = _judge_names(study)
+    rows = (
+        _judgements(study)
+        .order_by("pk")
+        .values_list(
+            "answer__blind_id",
+            "answer__stimulus__position",
+            "answer__sitting__standing",
+            "round_id",
+            "round__purpose",
+            "judge_id",
+            "judge__kind",
+            "criterion__code",
+            "value",
+            "not_attempt",
+            "confidence",
+            "reason",
+            "made_at",
+            "judge__rule__code",
+        )
+    )
+    for *row, judge, kind, code, value, mark, confidence, reason, made_at, rule in rows.iterator(chunk_size=CHUNK):
+        name = names.get(judge) or rule or f"{kind}-{judge}"
+        yield [study.slug, study.simulated, *row, name, kind, code, value, mark, confidence, reason or None, made_at]
+
+
+def _annotations(study: Study) -> QuerySet[Judgement]:
+    return _judgements(study).filter(judge__kind=Judge.Kind.RATER)
+
+
+def annotation_rows(study: Study, rubric: Rubric) -> Rows:
+    """One row for what one rater said about one answer in one round."""
+    names = _judge_names(study)
+    codes = judged_codes(rubric)
+    rows = (
+        _annotations(study)
+        .order_by("answer_id", "round_id", "judge_id", "pk")
+        .values_list(
+            "answer_id",
+            "round_id",
+            "judge_id",
+            "answer__blind_id",
+            "answer__stimulus__position",
+            "answer__stimulus__text",
+            "answer__text",
+            "round__purpose",
+            "criterion__code",
+            "value",
+            "not_attempt",
+            "reason",
+            "made_at",
+        )
+    )
+    for (_answer, round_, judge), said in groupby(rows.iterator(chunk_size=CHUNK), key=itemgetter(0, 1, 2)):
+        judgements = list(said)
+        blind_id, position, stimulus, text, purpose = judgements[0][3:8]
+        values = {code: value for *_head, code, value, _mark, _reason, _time in judgements}
+        yield [
+            study.slug,
+            study.simulated,
+            blind_id,
+            position,
+            stimulus,
+            text,
+            round_,
+            purpose,
+            names.get(judge) or f"rater-{judge}",
+            *(values.get(code) for code in codes),  # what a rater left open is missing, not 0
+            any(row[10] for row in judgements),
+            "; ".join(dict.fromkeys(row[11] for row in judgements if row[11])) or None,
+            max(row[12] for row in judgements),
+        ]
+
+
+def label_rows(study: Study, rubric: Rubric) -> Rows:
+    for instrument in instruments_of(study):
+        positions = dict(instrument.stimuli.values_list("pk", "position"))
+        labels = labels_of(instrument=instrument, rubric=rubric)
+        for answer in labels.answers:
+            for criterion, label in zip(labels.criteria, answer.labels, strict=True):
+                yield [
+                    study.slug,
+                    study.simulated,
+                    answer.blind_id,
+                    positions[answer.stimulus_id],
+                    criterion.code,
+                    label.value,
+                    label.basis,
+                    label.votes,
+                    label.votes_for,
+                    label.reason or None,
+                ]
+
+
+def score_rows(study: Study, rubric: Rubric) -> Rows:
+    for instrument in instruments_of(study):
+        results = results_of(study=study, instrument=instrument, rubric=rubric)
+        experiments = {row.key: row.experiment for row in results.rows}
+        for row in results.sittings:
+            sitting, score = row.sitting, row.score
+            yield [
+                study.slug,
+                study.simulated,
+                instrument.slug,
+                instrument.version,
+                sitting.respondent.public_id,
+                sitting.respondent.kind,
+                sitting.source_label,
+                experiments[row.key] or None,
+                row.run,
+                sitting.ordinal,
+                sitting.state,
+                score.n_stimuli,
+                row.tally.n_answers,
+                score.score.value,
+                score.score.norm,
+                score.bounds and score.bounds.low,
+                score.bounds and score.bounds.high,
+                row.tally.n_undecided,
+                row.tally.n_refusals,
+                row.tally.n_no_reply,
+                score.score.reason or None,
+            ]
+
+
+SECRET_NAMES = {"authorization", "api_key", "api-key", "x-api-key", "headers", "extra_headers"}
+
+
+def without_secrets(value: Any) -> Any:
+    """A request as it may be shown: whatever could carry a key is left out, should it ever have been stored."""
+    if isinstance(value, dict):
+        return {name: without_secrets(own) for name, own in value.items() if str(name).lower() not in SECRET_NAMES}
+    return [without_secrets(own) for own in value] if isinstance(value, list) else value
+
+
+def _calls(study: Study) -> QuerySet[Call]:
+    return Call.objects.filter(run__experiment__study=study)
+
+
+def call_rows(study: Study, rubric: Rubric) -> Rows:
+    rows = (
+        _calls(study)
+        .order_by("pk")
+        .values_list(
+            "run__experiment__title",
+            "config__label",
+            "config__provider",
+            "config__model",
+            "config__temperature",
+            "run__ordinal",
+            "stimulus__position",
+            "attempt",
+            "state",
+            "kind",
+            "detail",
+            "http_status",
+            "model_reported",
+            "finish_reason",
+            "input_tokens",
+            "output_tokens",
+            "sent_at",
+            "ended_at",
+            "raw_reply",
+            "request",
+        )
+    )
+    for *row, request in rows.iterator(chunk_size=CHUNK):
+        yield [study.slug, study.simulated, *(None if own == "" else own for own in row), without_secrets(request)]
+
+
+def judged_codes(rubric: Rubric) -> list[str]:
+    return list(rubric.criteria.filter(kind=Criterion.Kind.JUDGED).values_list("code", flat=True))
+
+
+def annotation_columns(rubric: Rubric) -> Sequence[str]:
+    place = ANNOTATIONS.index("not_attempt")
+    return [*ANNOTATIONS[:place], *judged_codes(rubric), *ANNOTATIONS[place:]]
+
+
+def _count_annotations(study: Study, rubric: Rubric) -> int:
+    return _annotations(study).order_by().values("answer_id", "round_id", "judge_id").distinct().count()
+
+
+def _counted(study: Study) -> QuerySet[Answer]:
+    return _answers(study).filter(sitting__standing=Sitting.Standing.COUNTED)
+
+
+def _count_scores(study: Study, rubric: Rubric) -> int:
+    sittings = Sitting.objects.filter(instrument__study=study, standing=Sitting.Standing.COUNTED)
+    return sittings.exclude(respondent__kind="model", run__isnull=True).count()
+
+
+EXPORTS = {
+    export.name: export
+    for export in (
+        Export(
+            "answers",
+            gettext_lazy("Every answer of people and models, as it was received, with its stimulus."),
+            lambda rubric: ANSWERS,
+            answer_rows,
+            lambda study, rubric: _answers(study).count(),
+        ),
+        Export(
+            "judgements",
+            gettext_lazy("Long: one row for each answer, judge and criterion. Withdrawn judgements are left out."),
+            lambda rubric: JUDGEMENTS,
+            judgement_rows,
+            lambda study, rubric: _judgements(study).count(),
+        ),
+        Export(
+            "annotations",
+            gettext_lazy("Wide: one row for each answer and rater, a column for each criterion."),
+            annotation_columns,
+            annotation_rows,
+            _count_annotations,
+        ),
+        Export(
+            "labels",
+            gettext_lazy("What the judgements come to: one row for each counted answer and criterion, with the votes."),
+            lambda rubric: LABELS,
+            label_rows,
+            lambda study, rubric: _counted(study).count() * rubric.criteria.count(),
+        ),
+        Export(
+            "scores",
+            gettext_lazy("One row for each counted sitting: its score, or why it has none."),
+            lambda rubric: SCORES,
+            score_rows,
+            _count_scores,
+        ),
+        Export(
+            "calls",
+            gettext_lazy("Every request to a model's provider, with its raw reply. No keys."),
+            lambda rubric: CALLS,
+            call_rows,
+            lambda study, rubric: _calls(study).count(),
+        ),
+    )
+}

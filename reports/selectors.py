@@ -1,0 +1,279 @@
+"""Results: the only place that joins labels to who answered."""
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+
+from django.db.models import Count, QuerySet
+from django.utils.translation import gettext as _
+
+from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
+from llmruns.models import Run
+from scoring import formula
+from scoring.models import Rubric
+from scoring.selectors import LabelledAnswer, Labels, labels_of
+from studies.models import Study
+
+PEOPLE = "people"
+
+
+@dataclass(slots=True)
+class Tally:
+    """What is counted of the answers of a sitting or of a row."""
+
+    n_answers: int = 0
+    n_undecided: int = 0
+    n_refusals: int = 0
+    n_no_reply: int = 0
+
+    def add(self, other: "Tally") -> None:
+        self.n_answers += other.n_answers
+        self.n_undecided += other.n_undecided
+        self.n_refusals += other.n_refusals
+        self.n_no_reply += other.n_no_reply
+
+
+@dataclass(frozen=True, slots=True)
+class SittingRow:
+    sitting: Sitting
+    key: str  # of the row that it belongs to
+    label: str
+    run: int | None  # the number of a model's run
+    tally: Tally
+    score: formula.SittingScore
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One respondent group: all people, or one model configuration in one experiment.
+
+    `key` names it in addresses. `scores` follows the groups of stimuli (the first is all of them) and `stimuli` has
+    the mean for each stimulus id. The tally is of the finished sittings.
+    """
+
+    key: str
+    label: str
+    experiment: str
+    n_sittings: int
+    n_unfinished: int
+    tally: Tally
+    scores: tuple[formula.PeopleScore | formula.ModelScore, ...]
+    stimuli: Mapping[Hashable, formula.StimulusMean]
+
+    @property
+    def is_people(self) -> bool:
+        return self.key == PEOPLE
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    study: Study
+    instrument: Instrument
+    criteria: tuple[formula.Criterion, ...]
+    stimuli: list[Stimulus]
+    groups: list[formula.Group]
+    rows: list[Row]  # people first
+    sittings: list[SittingRow]  # counted ones, finished or not
+
+    @property
+    def people(self) -> Row:
+        return self.rows[0]
+
+    @property
+    def models(self) -> list[Row]:
+        return self.rows[1:]
+
+    @property
+    def is_empty(self) -> bool:
+        return not any(row.n_sittings for row in self.rows)
+
+
+@dataclass(slots=True)
+class _Group:
+    """The counted sittings that make up a row, as they come."""
+
+    label: str
+    experiment: str = ""
+    planned: int = 0
+    finished: list[formula.Sitting] = field(default_factory=list)
+    stopped: list[formula.Sitting] = field(default_factory=list)
+    n_open: int = 0
+    tally: Tally = field(default_factory=Tally)
+
+    def add(self, sitting: Sitting, scored: formula.Sitting, tally: Tally) -> None:
+        if sitting.state == Sitting.State.FINISHED:
+            self.finished.append(scored)
+            self.tally.add(tally)
+        elif sitting.state == Sitting.State.STOPPED:
+            self.stopped.append(scored)
+        else:
+            self.n_open += 1
+
+    @property
+    def runs(self) -> list[formula.Sitting]:
+        """A stopped run matters until it has been repeated; one that is still going is merely missing."""
+        return self.finished if len(self.finished) >= self.planned else self.finished + self.stopped
+
+
+def instruments_of(study: Study) -> QuerySet[Instrument]:
+    """The study's instruments, the newest first, with `n_sittings`. One query."""
+    return Instrument.objects.filter(study=study).annotate(n_sittings=Count("sittings")).order_by("-pk")
+
+
+def scored_criteria(rubric: Rubric) -> tuple[formula.Criterion, ...]:
+    """The criteria of the rubric that are in the score. One query."""
+    return tuple(
+        formula.Criterion(code=code, maximum=float(max(scale)), is_graded=len(scale) > 2)
+        for code, scale in rubric.criteria.filter(in_score=True).values_list("code", "scale")
+    )
+
+
+def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Results:
+    """People and models side by side, on the basis *rater labels*. Eight queries, whatever the number of answers."""
+    criteria = scored_criteria(rubric)
+    stimuli = list(instrument.stimuli.filter(is_practice=False))
+    cuts = formula.stimulus_groups(formula.Stimulus(s.pk, s.complexity, s.shuffled) for s in stimuli)
+    answers, tallies = _answers_by_sitting(labels_of(instrument=instrument, rubric=rubric), criteria)
+    runs = {
+        run.sitting_id: run
+        for run in Run.objects.filter(experiment__instrument=instrument).select_related("experiment", "config")
+    }
+    groups = {PEOPLE: _Group(_("People"))}
+    labels = _model_labels(runs.values())
+    for run in runs.values():
+        groups.setdefault(run_key(run), _Group(labels[run_key(run)], run.experiment.title, run.experiment.runs_planned))
+    keys = [stimulus.pk for stimulus in stimuli]
+    rows = []
+    for sitting in _counted_sittings(instrument):
+        own = runs.get(sitting.pk)
+        if sitting.respondent.kind == Respondent.Kind.MODEL and own is None:
+            continue  # a model's sitting outside an experiment has no planned number of runs to be judged by
+        key = PEOPLE if own is None else run_key(own)
+        is_finished = sitting.state == Sitting.State.FINISHED
+        scored = formula.Sitting(sitting.respondent_id, is_finished, answers.get(sitting.pk, {}))
+        tally = tallies.get(sitting.pk, Tally())
+        groups[key].add(sitting, scored, tally)
+        score = formula.sitting_score(scored, keys, criteria)
+        rows.append(SittingRow(sitting, key, groups[key].label, own.ordinal if own else None, tally, score))
+    return Results(
+        study, instrument, criteria, stimuli, cuts, [_row(key, g, cuts, criteria) for key, g in groups.items()], rows
+    )
+
+
+def run_key(run: Run) -> str:
+    return f"model-{run.config_id}-{run.experiment_id}"
+
+
+def _counted_sittings(instrument: Instrument) -> QuerySet[Sitting]:
+    return (
+        Sitting.objects.filter(instrument=instrument, standing=Sitting.Standing.COUNTED)
+        .select_related("respondent")
+        .order_by("pk")
+    )
+
+
+def row_labels(instrument: Instrument) -> dict[str, str]:
+    """What the rows of an instrument's results are called, by their keys. One query."""
+    runs = Run.objects.filter(experiment__instrument=instrument).select_related("experiment", "config")
+    return {PEOPLE: _("People")} | _model_labels(runs.order_by("config", "experiment").distinct("config", "experiment"))
+
+
+def _model_labels(runs: Iterable[Run]) -> dict[str, str]:
+    """A configuration's label, with the experiment's title where the configuration took part in several."""
+    known = {run_key(run): run for run in runs}
+    experiments = Counter(run.config_id for run in known.values())
+    return {
+        key: run.config.label if experiments[run.config_id] == 1 else f"{run.config.label} · {run.experiment.title}"
+        for key, run in known.items()
+    }
+
+
+def _answers_by_sitting(
+    labels: Labels, criteria: tuple[formula.Criterion, ...]
+) -> tuple[dict[int, dict[Hashable, formula.AnswerScore]], dict[int, Tally]]:
+    codes = [criterion.code for criterion in labels.criteria]
+
+    @cache  # of the few combinations of labels that there are
+    def scored(values: tuple[float | None, ...]) -> formula.AnswerScore:
+        return formula.answer_score(dict(zip(codes, values, strict=True)), criteria)
+
+    answers: dict[int, dict[Hashable, formula.AnswerScore]] = defaultdict(dict)
+    tallies: dict[int, Tally] = defaultdict(Tally)
+    for answer in labels.answers:
+        score = scored(tuple(label.value for label in answer.labels))
+        answers[answer.sitting_id][answer.stimulus_id] = score
+        tallies[answer.sitting_id].add(
+            Tally(1, score.value is None, answer.is_refusal, answer.outcome == Answer.Outcome.NO_VALID_REPLY)
+        )
+    return answers, tallies
+
+
+def _row(key: str, group: _Group, cuts: list[formula.Group], criteria: tuple[formula.Criterion, ...]) -> Row:
+    scores: list[formula.PeopleScore | formula.ModelScore] = []
+    for cut in cuts:
+        if key == PEOPLE:
+            scores.append(formula.people_score(group.finished, cut.stimuli, criteria))
+        else:
+            scores.append(formula.model_score(group.runs, cut.stimuli, criteria, planned=group.planned))
+    return Row(
+        key=key,
+        label=group.label,
+        experiment=group.experiment,
+        n_sittings=len(group.finished),
+        n_unfinished=group.n_open + len(group.stopped),
+        tally=group.tally,
+        scores=tuple(scores),
+        stimuli=formula.stimulus_means(group.finished, cuts[0].stimuli, criteria),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFilter:
+    """Which answers a list shows: those behind a number. Empty fields narrow nothing."""
+
+    group: str = ""  # the key of a row
+    stimulus: int | None = None  # position
+    shuffled: bool | None = None
+    complexity: str = ""
+    state: str = ""  # undecided, refusal or no_reply
+    sitting: int | None = None
+
+
+def answers_behind(
+    *, instrument: Instrument, rubric: Rubric, chosen: AnswerFilter
+) -> tuple[QuerySet[Answer], Labels | None]:
+    """The answers of finished counted sittings behind a number, and their labels where the choice needed them.
+
+    No query, or the four of `labels_of` where `state` is chosen.
+    """
+    labels = None
+    answers = Answer.objects.filter(
+        sitting__instrument=instrument,
+        sitting__standing=Sitting.Standing.COUNTED,
+        sitting__state=Sitting.State.FINISHED,
+        stimulus__is_practice=False,
+    )
+    if chosen.group == PEOPLE:
+        answers = answers.filter(sitting__respondent__kind=Respondent.Kind.HUMAN)
+    elif chosen.group:
+        _model, config, experiment = chosen.group.split("-")
+        answers = answers.filter(sitting__run__config=int(config), sitting__run__experiment=int(experiment))
+    if chosen.stimulus is not None:
+        answers = answers.filter(stimulus__position=chosen.stimulus)
+    if chosen.shuffled is not None:
+        answers = answers.filter(stimulus__shuffled=chosen.shuffled)
+    if chosen.complexity:
+        answers = answers.filter(stimulus__complexity=chosen.complexity)
+    if chosen.sitting is not None:
+        answers = answers.filter(sitting=chosen.sitting)
+    if chosen.state:
+        labels = labels_of(instrument=instrument, rubric=rubric)
+        answers = answers.filter(pk__in=[a.pk for a in labels.answers if _is_in_state(a, chosen.state)])
+    return answers.select_related("stimulus", "sitting__respondent").order_by("stimulus__position", "pk"), labels
+
+
+def _is_in_state(answer: LabelledAnswer, state: str) -> bool:
+    if state == "undecided":
+        return answer.is_undecided
+    return answer.is_refusal if state == "refusal" else answer.outcome == Answer.Outcome.NO_VALID_REPLY
