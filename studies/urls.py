@@ -5,9 +5,6 @@ from studies import views
 from studies.forms import LoginForm
 
 urlpatterns = [
-    # Placeholders until the dashboard lands.
-    path("", views.account, name="home"),
-    path("studies/<slug:slug>/", views.people, name="study_dashboard"),
     path(
         "login/",
         LoginView.as_view(

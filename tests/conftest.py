@@ -22,12 +22,6 @@ SMALL_CSV = """id,task,original,complexity,shuffled
 """
 
 
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: SettingsWrapper) -> None:
-    """A million rounds of hashing for each of the cast would be most of the suite's time."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-
 @dataclass
 class Cast:
     study: Study
