@@ -30,6 +30,7 @@ class ModelConfig(models.Model):
 
     class Provider(models.TextChoices):
         OPENAI_COMPATIBLE = "openai_compatible", _("OpenAI-compatible server")
+        SIMULATED = "simulated", _("simulated")  # in simulated studies only
 
     respondent = models.OneToOneField(Respondent, on_delete=models.PROTECT, related_name="model_config")
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="model_configs")

@@ -40,6 +40,10 @@ class LabelTakenError(Exception):
     """The study has a configuration of this name."""
 
 
+class SimulationRefusedError(Exception):
+    """A simulated model answers in a study that is marked as simulated, and nowhere else."""
+
+
 class ExperimentRefusedError(Exception):
     """`reason` is one of: nothing, bounds, foreign."""
 
@@ -67,11 +71,14 @@ def model_config_create(
 ) -> ModelConfig:
     """A model as a respondent of the study. Never edited later: results belong to exactly these parameters.
 
-    Raises LabelTakenError, KeyNameRefusedError, addresses.AddressRefusedError.
+    Raises LabelTakenError, KeyNameRefusedError, addresses.AddressRefusedError, SimulationRefusedError.
     """
     if not key_name_is_allowed(key_variable):
         raise KeyNameRefusedError
-    base_url_check(base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
+    if provider != ModelConfig.Provider.SIMULATED:
+        base_url_check(base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
+    elif not study.simulated:
+        raise SimulationRefusedError
     try:
         with transaction.atomic():
             config = ModelConfig.objects.create(
@@ -140,7 +147,8 @@ def experiment_launch(
         raise ExperimentRefusedError("foreign")
     for config in configs:
         key_read(config.key_variable)
-        base_url_check(config.base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
+        if config.provider != ModelConfig.Provider.SIMULATED:
+            base_url_check(config.base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
     try:
         with transaction.atomic():
             experiment = Experiment.objects.create(

@@ -6,7 +6,10 @@ from importlib import import_module
 from llmruns.providers.base import Provider
 
 # The module is loaded when its first call is made: a vendor's SDK costs a second and tens of megabytes.
-_MODULES = {"openai_compatible": "llmruns.providers.openai_compatible"}
+_MODULES = {
+    "openai_compatible": "llmruns.providers.openai_compatible",
+    "simulated": "llmruns.providers.simulated",
+}
 
 
 @cache
