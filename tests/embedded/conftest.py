@@ -10,7 +10,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -162,6 +162,15 @@ def copied(fill: Callable[[Path], object]) -> Iterator[Copy]:
             launch.process.wait(SECONDS)
     made.wait_for_none()
     shutil.rmtree(root)
+
+
+def names(processes: list[psutil.Process]) -> set[str]:
+    """Without those that end meanwhile, as PostgreSQL's helpers do."""
+    found = set()
+    for process in processes:
+        with suppress(psutil.Error):
+            found.add(process.name())
+    return found
 
 
 def get(address: str, *, post: bool = False) -> str:

@@ -16,7 +16,7 @@ from embedded import paths, postgres, services, state
 from embedded.child import __file__ as child
 from embedded.paths import REPO, Place, RefusedError, service_account
 from embedded.processes import log_rotate, wait_until
-from tests.embedded.conftest import SECONDS, plain_environment, processes_under
+from tests.embedded.conftest import SECONDS, names, plain_environment, processes_under
 
 pytestmark = pytest.mark.enable_socket
 
@@ -72,7 +72,7 @@ def test_temporary_services_die_with_their_parent():
         text=True,
     ) as parent:
         folder = Path(parent.stdout.readline().strip())
-        assert {process.name() for process in processes_under(folder)} == {"postgres", "valkey-server"}
+        assert names(processes_under(folder)) == {"postgres", "valkey-server"}
         parent.kill()
     assert wait_until(lambda: not processes_under(folder), SECONDS)
 

@@ -9,7 +9,7 @@ import pytest
 
 from embedded import application, paths
 from embedded.processes import wait_until
-from tests.embedded.conftest import SECONDS, get
+from tests.embedded.conftest import SECONDS, get, names
 
 pytestmark = pytest.mark.enable_socket
 
@@ -84,8 +84,7 @@ def test_command_runs_beside_and_without_a_launcher(copy):
 def test_kill_leaves_no_process(copy):
     launch = copy.up()
     launch.address()
-    names = {process.name() for process in copy.processes()}
-    assert {"postgres", "valkey-server"} <= names
+    assert {"postgres", "valkey-server"} <= names(copy.processes())
     launch.process.kill()
     launch.wait()
     copy.wait_for_none()
@@ -171,3 +170,4 @@ def test_root_hands_the_application_to_the_service_account_if_it_can_read_it(cop
     assert application.application_account(place) == place.account
     copy.repo.chmod(0o700)
     assert application.application_account(place) is None
+    place.sockets.rmdir()
