@@ -17,6 +17,10 @@ from studies.models import Blinding, Membership, Role, Study
 from surveys.models import Survey
 from surveys.selectors import surveys_of
 
+# A place whose judgement was withdrawn is asked of nobody any more.
+ASKED_STATES = (Place.State.FREE, Place.State.HELD, Place.State.DONE)
+ASKED = Q(state__in=ASKED_STATES)
+
 
 @dataclass(slots=True)
 class Counts:
@@ -93,7 +97,7 @@ def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
         (
             "places",
             _by_state(
-                Place.objects.filter(campaign__study__in=studies, campaign__state=Campaign.State.OPEN),
+                Place.objects.filter(ASKED, campaign__study__in=studies, campaign__state=Campaign.State.OPEN),
                 "campaign__study",
                 "state",
             ),
@@ -245,7 +249,8 @@ def study_work(study: Study) -> Work:
         n_runs=Count("runs"), **{f"n_{state}": Count("runs", filter=Q(runs__state=state)) for state in states}
     )
     campaigns = Campaign.objects.filter(study=study).annotate(
-        n_places=Count("places"), n_done=Count("places", filter=Q(places__state=Place.State.DONE))
+        n_places=Count("places", filter=Q(places__state__in=ASKED_STATES)),
+        n_done=Count("places", filter=Q(places__state=Place.State.DONE)),
     )
     return Work(
         surveys=list(surveys_of(study)),

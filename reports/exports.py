@@ -101,6 +101,7 @@ SCORES = (
 )
 CALLS = (
     *STUDY,
+    "purpose",
     "experiment",
     "model",
     "provider",
@@ -119,7 +120,9 @@ CALLS = (
     "output_tokens",
     "sent_at",
     "ended_at",
+    "escaped",
     "raw_reply",
+    "raw_body",
     "request",
 )
 
@@ -326,7 +329,8 @@ def without_secrets(value: Any) -> Any:
 
 
 def _calls(study: Study) -> QuerySet[Call]:
-    return Call.objects.filter(run__experiment__study=study)
+    """Trials of a model belong to no run, so the study is the configuration's."""
+    return Call.objects.filter(config__study=study)
 
 
 def call_rows(study: Study, rubric: Rubric) -> Rows:
@@ -334,6 +338,7 @@ def call_rows(study: Study, rubric: Rubric) -> Rows:
         _calls(study)
         .order_by("pk")
         .values_list(
+            "purpose",
             "run__experiment__title",
             "config__label",
             "config__provider",
@@ -352,7 +357,9 @@ def call_rows(study: Study, rubric: Rubric) -> Rows:
             "output_tokens",
             "sent_at",
             "ended_at",
+            "escaped",
             "raw_reply",
+            "raw_body",
             "request",
         )
     )

@@ -97,23 +97,23 @@ class _Group:
     experiment: str = ""
     planned: int = 0
     finished: list[formula.Sitting] = field(default_factory=list)
-    stopped: list[formula.Sitting] = field(default_factory=list)
-    n_open: int = 0
+    incomplete: list[formula.Sitting] = field(default_factory=list)  # runs that ended for a technical reason
+    n_unfinished: int = 0
     tally: Tally = field(default_factory=Tally)
 
-    def add(self, sitting: Sitting, scored: formula.Sitting, tally: Tally) -> None:
+    def add(self, sitting: Sitting, run: Run | None, scored: formula.Sitting, tally: Tally) -> None:
         if sitting.state == Sitting.State.FINISHED:
             self.finished.append(scored)
             self.tally.add(tally)
-        elif sitting.state == Sitting.State.STOPPED:
-            self.stopped.append(scored)
         else:
-            self.n_open += 1
+            self.n_unfinished += 1
+        if run is not None and run.state == Run.State.INCOMPLETE:
+            self.incomplete.append(scored)
 
     @property
     def runs(self) -> list[formula.Sitting]:
-        """A stopped run matters until it has been repeated; one that is still going is merely missing."""
-        return self.finished if len(self.finished) >= self.planned else self.finished + self.stopped
+        """An incomplete run matters until it has been repeated; one that still goes or was cancelled is missing."""
+        return self.finished if len(self.finished) >= self.planned else self.finished + self.incomplete
 
 
 def instruments_of(study: Study) -> QuerySet[Instrument]:
@@ -153,7 +153,7 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
         is_finished = sitting.state == Sitting.State.FINISHED
         scored = formula.Sitting(sitting.respondent_id, is_finished, answers.get(sitting.pk, {}))
         tally = tallies.get(sitting.pk, Tally())
-        groups[key].add(sitting, scored, tally)
+        groups[key].add(sitting, own, scored, tally)
         score = formula.sitting_score(scored, keys, criteria)
         rows.append(SittingRow(sitting, key, groups[key].label, own.ordinal if own else None, tally, score))
     return Results(
@@ -221,7 +221,7 @@ def _row(key: str, group: _Group, cuts: list[formula.Group], criteria: tuple[for
         label=group.label,
         experiment=group.experiment,
         n_sittings=len(group.finished),
-        n_unfinished=group.n_open + len(group.stopped),
+        n_unfinished=group.n_unfinished,
         tally=group.tally,
         scores=tuple(scores),
         stimuli=formula.stimulus_means(group.finished, cuts[0].stimuli, criteria),

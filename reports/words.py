@@ -14,8 +14,6 @@ REASONS = {
     "too_many_runs": gettext_lazy("more runs than planned"),
     "incomplete_run": gettext_lazy("a run stopped for a technical reason"),
     "no_majority": gettext_lazy("no value is in most of the runs"),
-    "not_counted": gettext_lazy("the sitting is not counted"),
-    "outside_experiment": gettext_lazy("the model answered outside an experiment"),
     "no_votes": gettext_lazy("nobody has judged it"),
     "single_vote": gettext_lazy("only one vote"),
     "tie": gettext_lazy("votes are equal"),

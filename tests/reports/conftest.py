@@ -114,7 +114,9 @@ def add_model(built: Built, label: str = "Model M", runs: int = 3) -> None:
     )
 
 
-def add_run(built: Built, ordinal: int, texts: dict, **more) -> Run:
+def add_run(built: Built, ordinal: int, texts: dict, *, state: str = "finished") -> Run:
+    """A run that is not finished keeps its sitting open."""
+    more = {} if state == "finished" else {"state": "open", "finished_at": None}
     sitting = built.sitting(
         f"M{ordinal}",
         texts,
@@ -123,7 +125,6 @@ def add_run(built: Built, ordinal: int, texts: dict, **more) -> Run:
         source_label=built.config.label,
         **more,
     )
-    state = "finished" if sitting.state == "finished" else "incomplete"
     return Run.objects.create(
         experiment=built.experiment, config=built.config, sitting=sitting, ordinal=ordinal, state=state
     )

@@ -61,7 +61,7 @@ def test_each_station_in_one_line_and_one_next_step(bare):
     assert found.step.text == "Let a model take the test"
     add_model(bare)
     add_run(bare, 1, RIGHT)
-    broken = add_run(bare, 2, {}, state="stopped", finished_at=None)
+    broken = add_run(bare, 2, {}, state="incomplete")
     found = card(cast.alice, cast.study)
     assert state(found, "models") == "1 of 2 runs, 1 incomplete"
     assert found.step.text == "See why runs wait"
@@ -74,8 +74,10 @@ def test_each_station_in_one_line_and_one_next_step(bare):
     found = card(cast.alice, cast.study)
     assert state(found, "raters") == "1 of 3 ratings made"
     assert found.step.text == "Follow the rating"
-    Place.objects.filter(state="free").delete()
+    Place.objects.filter(number=2).update(state="done", rater=bare.raters[1])
+    Place.objects.filter(number=3).update(state="withdrawn", rater=bare.raters[2])
     found = card(cast.alice, cast.study)
+    assert state(found, "raters") == "2 of 2 ratings made"  # what was withdrawn is asked of nobody
     assert (found.step.url, state(found, "results")) == ("results", "1 person, 2 runs")
     blinding_impose(user=cast.alice, study=cast.study, cause="campaign 1")
     found = card(cast.alice, cast.study)

@@ -133,6 +133,13 @@ def test_calls_carry_no_key(built):
     assert "sk-secret" in str(Call.objects.get().request)  # it would have been there
 
 
+def test_trials_are_told_from_answers(built):
+    Call.objects.create(config=built.config, purpose="trial", state="ok", request={}, raw_reply="да")
+    answer, trial = rows(built, "calls")
+    assert (answer["purpose"], answer["experiment"], answer["run"]) == ("answer", "First", "1")
+    assert (trial["purpose"], trial["experiment"], trial["run"], trial["raw_reply"]) == ("trial", "", "", "да")
+
+
 def test_sg3_texts_survive_the_exact_file_and_harm_nobody_in_the_other(bare, instrument):
     for number, text in enumerate(TEXTS):
         bare.sitting(f"P{number}", {1: text})

@@ -76,10 +76,10 @@ def test_by_stimulus(built):
     assert model == {1: pytest.approx(7 / 12), 2: pytest.approx(11 / 12), 3: pytest.approx(8 / 12)}
 
 
-def test_a_stopped_run_leaves_the_majority_undefined_until_it_is_repeated(bare):
+def test_an_incomplete_run_leaves_the_majority_undefined_until_it_is_repeated(bare):
     add_model(bare, runs=2)
     add_run(bare, 1, RIGHT)
-    add_run(bare, 2, {1: RIGHT[1]}, state="stopped", finished_at=None)
+    add_run(bare, 2, {1: RIGHT[1]}, state="incomplete")
     for name in ("M1/1", "M1/2", "M1/3"):
         bare.judge(name, ALL)
     (model,) = results(bare).models
@@ -93,6 +93,18 @@ def test_a_stopped_run_leaves_the_majority_undefined_until_it_is_repeated(bare):
     (model,) = results(bare).models
     assert model.scores[0].majority.norm == 1
     assert (model.n_sittings, model.n_unfinished) == (2, 1)
+
+
+@pytest.mark.parametrize("state", ["pending", "running", "paused", "cancelled"])
+def test_a_run_that_is_not_over_is_missing_and_no_failure(bare, state):
+    add_model(bare, runs=2)
+    add_run(bare, 1, RIGHT)
+    add_run(bare, 2, {}, state=state)
+    for name in ("M1/1", "M1/2", "M1/3"):
+        bare.judge(name, ALL)
+    (model,) = results(bare).models
+    assert model.scores[0].majority.reason == "missing_runs"
+    assert (model.scores[0].mean.norm, model.n_unfinished) == (1, 1)
 
 
 def test_two_experiments_of_a_model_are_two_rows(built):
