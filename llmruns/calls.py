@@ -41,6 +41,8 @@ _random = secrets.SystemRandom()
 @dataclass(frozen=True)
 class Claim:
     call_id: int
+    run_id: int
+    stimulus_id: int
     config: ModelConfig
     body: dict[str, Any]
 
@@ -56,20 +58,20 @@ def stimulus_work(*, run_id: int, stimulus_id: int) -> None:
     if "pool" in connection.settings_dict["OPTIONS"]:
         connection.close()  # back to the pool: forty threads wait for replies with no more than a few connections
     outcome = provider_ask(claim.config, claim.body)
-    _record_patiently(claim.call_id, outcome)
+    _record_patiently(claim, outcome)
 
 
-def _record_patiently(call_id: int, outcome: Outcome) -> None:
+def _record_patiently(claim: Claim, outcome: Outcome) -> None:
     """Keep a reply that was paid for while the database is away; about five minutes in all."""
     for wait in RECORD_WAITS:
         try:
-            call_record(call_id=call_id, outcome=outcome)
+            call_record(claim=claim, outcome=outcome)
             return
         except (OperationalError, InterfaceError) as error:
-            log.warning("call_not_recorded_yet", call=call_id, error=type(error).__name__)
+            log.warning("call_not_recorded_yet", call=claim.call_id, error=type(error).__name__)
             connection.close()
             time.sleep(wait)
-    call_record(call_id=call_id, outcome=outcome)
+    call_record(claim=claim, outcome=outcome)
 
 
 def question_body(config: ModelConfig, prompt: str) -> dict[str, Any]:
@@ -107,7 +109,7 @@ def call_claim(*, run_id: int, stimulus_id: int) -> Claim | None:
         return None
     if run.state == Run.State.PENDING:
         Run.objects.filter(pk=run_id, state=Run.State.PENDING).update(state=Run.State.RUNNING)
-    return Claim(call.pk, run.config, body)
+    return Claim(call.pk, run_id, stimulus_id, run.config, body)
 
 
 def provider_ask(config: ModelConfig, body: dict[str, Any]) -> Outcome:
@@ -123,25 +125,23 @@ def provider_ask(config: ModelConfig, body: dict[str, Any]) -> Outcome:
         return error
 
 
-def call_record(*, call_id: int, outcome: Outcome) -> None:
+def call_record(*, claim: Claim, outcome: Outcome) -> None:
     """Write down what came of a call and what is to be done next. About ten queries."""
     columns = reply_columns(outcome)
     with transaction.atomic():
-        call = Call.objects.only("id", "run_id", "stimulus_id", "config_id").get(pk=call_id)
-        assert call.run_id is not None and call.stimulus_id is not None  # noqa: S101 - call_answers_belong_to_a_run
-        run = Run.objects.select_for_update(of=("self",)).select_related("experiment").get(pk=call.run_id)
-        item = RunStimulus.objects.select_for_update().get(run=run, stimulus_id=call.stimulus_id)
-        if not _call_is_open(call_id, item):
+        run = Run.objects.select_for_update(of=("self",)).select_related("experiment").get(pk=claim.run_id)
+        item = RunStimulus.objects.select_for_update().get(run=run, stimulus_id=claim.stimulus_id)
+        if not _call_is_open(claim.call_id, item):
             # The sweeper took this worker for dead and somebody else has asked again. What came is kept all the same.
-            Call.objects.filter(pk=call_id).update(**columns, kind="late")
+            Call.objects.filter(pk=claim.call_id).update(**columns, kind="late")
             return
         if isinstance(outcome, ProviderReply):
-            _reply_apply(call_id, columns, outcome, run, item)
+            _reply_apply(claim.call_id, columns, outcome, run, item)
         else:
-            _failure_apply(call_id, columns, outcome, run, item)
-        ended = _run_settle(run)
+            _failure_apply(claim.call_id, columns, outcome, run, item)
+        ended = item.state != RunStimulus.State.TODO and _run_settle(run)
     if isinstance(outcome, ProviderError) and not outcome.transient:
-        runs_pause(experiment_id=run.experiment_id, config_id=call.config_id, error=outcome)
+        runs_pause(experiment_id=run.experiment_id, config_id=run.config_id, error=outcome)
     if ended:
         experiment_settle(experiment_id=run.experiment_id)
 

@@ -111,6 +111,16 @@ class Progress:
     resumable: int
 
     @property
+    def problems(self) -> list[list[RunProgress]]:
+        """Runs that stand still, those of one model with one reason together."""
+        groups: dict[tuple[Any, ...], list[RunProgress]] = {}
+        for row in self.runs:
+            if row.can_be_resumed:
+                key = (row.run.config_id, row.run.state, row.run.problem, row.run.reason)
+                groups.setdefault(key, []).append(row)
+        return list(groups.values())
+
+    @property
     def percent(self) -> int:
         return 100 * self.settled // self.stimuli if self.stimuli else 0
 

@@ -1,7 +1,7 @@
 """Configurations, prompts, and the life of an experiment. What happens to a single call is in calls.py."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -108,7 +108,7 @@ def model_config_create(
 
 
 def paper_prompt_text() -> str:
-    return (Path(settings.BASE_DIR) / "study" / "prompt.ru.txt").read_text(encoding="utf-8")
+    return (Path(settings.BASE_DIR) / "study" / "prompt.ru.txt").read_text(encoding="utf-8").rstrip("\n")
 
 
 @transaction.atomic
@@ -234,12 +234,18 @@ def run_resume(*, run: Run, actor: User | None) -> None:
     _runs_resume(runs=[run], actor=actor)
 
 
-def experiment_resume(*, experiment: Experiment, actor: User | None) -> int:
-    """Resume every paused or incomplete run. Returns how many. Raises NotResumableError, KeyMissingError."""
-    runs = list(experiment.runs.filter(state__in=RESUMABLE).select_related("config"))
-    if not runs:
+def experiment_resume(*, experiment: Experiment, actor: User | None, run_ids: Collection[int] | None = None) -> int:
+    """Resume every paused or incomplete run, or those named. Returns how many.
+
+    Raises NotResumableError, KeyMissingError.
+    """
+    runs = experiment.runs.filter(state__in=RESUMABLE).select_related("config")
+    if run_ids is not None:
+        runs = runs.filter(pk__in=run_ids)
+    found = list(runs)
+    if not found:
         raise NotResumableError
-    return _runs_resume(runs=runs, actor=actor)
+    return _runs_resume(runs=found, actor=actor)
 
 
 RESUMABLE = [Run.State.PAUSED, Run.State.INCOMPLETE]

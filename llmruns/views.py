@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
@@ -28,6 +28,7 @@ from llmruns.selectors import (
     run_rows,
 )
 from llmruns.services import (
+    RESUMABLE,
     LabelTakenError,
     NotResumableError,
     experiment_cancel,
@@ -37,9 +38,8 @@ from llmruns.services import (
     model_try,
     paper_prompt_text,
     prompt_ensure,
-    run_resume,
 )
-from llmruns.wording import kind_words, model_difference
+from llmruns.wording import kind_words, model_difference, remedy
 from studies.access import research_study, unblinded_study
 from studies.models import Study, User
 
@@ -179,12 +179,16 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "study": study,
         "experiment": experiment,
         "progress": progress,
-        "rows": [(row, reported.get(row.run.config_id, [])) for row in progress.runs],
+        "reported": [
+            (config, reported[config.pk])
+            for config in dict.fromkeys(row.run.config for row in progress.runs)
+            if config.pk in reported
+        ],
         "different": any(one.difference == "different" for found in reported.values() for one in found),
         "running": experiment.state == Experiment.State.RUNNING,
         "moving": any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs),
         "to_cancel": sum(row.run.state != Run.State.FINISHED for row in progress.runs),
-        "problems": [row for row in progress.runs if row.can_be_resumed],
+        "problems": progress.problems,
     }
     return render(request, "llmruns/experiment_detail.html", context)
 
@@ -206,12 +210,13 @@ def experiment_stop(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     experiment = _experiment(study, pk)
+    named = [int(value) for value in request.POST.getlist("run") if value.isascii() and value.isdigit()]
     try:
-        if "run" in request.POST:
-            run = get_object_or_404(experiment.runs.select_related("config"), pk=_number(request.POST, "run"))
-            run_resume(run=run, actor=_person(request))
-        else:
-            experiment_resume(experiment=experiment, actor=_person(request))
+        experiment_resume(
+            experiment=experiment,
+            actor=_person(request),
+            run_ids=[number for number in named if number < 2**63] if "run" in request.POST else None,
+        )
     except KeyMissingError as error:
         messages.error(request, _missing_key(error))
     except NotResumableError:
@@ -233,6 +238,8 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
         "run": run,
         "rows": run_rows(run),
         "problem_words": kind_words(run.problem) if run.problem else "",
+        "remedy": remedy(run.problem),
+        "resumable": run.state in RESUMABLE and experiment.state != Experiment.State.CANCELLED,
         "moving": run.state in (Run.State.PENDING, Run.State.RUNNING),
     }
     return render(request, "llmruns/run_detail.html", context)
@@ -244,8 +251,8 @@ def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     experiment = _experiment(study, pk)
     filters: dict[str, Any] = {
-        "run_id": _number(request.GET, "run"),
-        "stimulus_id": _number(request.GET, "stimulus"),
+        "run_id": _number(request, "run"),
+        "stimulus_id": _number(request, "stimulus"),
         "state": request.GET.get("state", "") if request.GET.get("state") in Call.State.values else "",
     }
     page = Paginator(calls_of(experiment, **filters), CALLS_PER_PAGE).get_page(request.GET.get("page"))
@@ -264,8 +271,8 @@ def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     return render(request, "llmruns/call_list.html", context)
 
 
-def _number(query: QueryDict, name: str) -> int | None:
-    value = query.get(name, "")
+def _number(request: HttpRequest, name: str) -> int | None:
+    value = request.GET.get(name, "")
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else None
 
 

@@ -199,7 +199,8 @@ def test_another_models_name_is_shown(alice: Client, launch: Launch, server: Cha
     experiment = launch()
     work(experiment)
     page = get(alice, f"experiments/{experiment.pk}/")
-    assert "answered as another model:</span> cheap-model" in page or "another model: cheap-model" in page
+    assert "answered as another model: cheap-model" in page
+    assert "answered as test-model-2024-08-06" in page
     call = Call.objects.get(model_reported="cheap-model")
     assert "“test-model” was asked" in get(alice, f"calls/{call.pk}/")
     call = Call.objects.get(model_reported="test-model-2024-08-06")

@@ -298,7 +298,7 @@ def test_a_worker_taken_for_dead_still_gives_its_reply(launch: Launch, server: C
     claim = call_claim(run_id=run.pk, stimulus_id=run.sitting.order[0])
     dead_worker(claim.call_id)
     calls_sweep()
-    call_record(call_id=claim.call_id, outcome=calls.provider_ask(claim.config, claim.body))
+    call_record(claim=claim, outcome=calls.provider_ask(claim.config, claim.body))
     assert Call.objects.get(pk=claim.call_id).state == Call.State.OK
     work(experiment)
     assert len(server.seen) == 3
@@ -313,7 +313,7 @@ def test_a_late_reply_changes_nothing_once_somebody_else_has_asked(launch: Launc
     dead_worker(claim.call_id)
     calls_sweep()
     work(experiment)
-    call_record(call_id=claim.call_id, outcome=late)
+    call_record(claim=claim, outcome=late)
     call = Call.objects.get(pk=claim.call_id)
     assert (call.state, call.kind) == ("lost", "late") and "первый" in call.raw_reply
     assert Answer.objects.get(sitting=run.sitting, stimulus_id=run.sitting.order[0]).text == "второй"
@@ -380,7 +380,7 @@ def test_cancelling_stops_what_is_open_and_keeps_what_is_done(cast: Cast, launch
     assert experiment_cancel(experiment=experiment, actor=cast.alice) == 1
     assert experiment_cancel(experiment=experiment, actor=cast.alice) == 0
     # The one in flight comes back: paid for, so it is kept, and it answers nothing.
-    call_record(call_id=claim.call_id, outcome=calls.provider_ask(claim.config, claim.body))
+    call_record(claim=claim, outcome=calls.provider_ask(claim.config, claim.body))
     work(experiment)
     assert [run.state for run in experiment.runs.order_by("ordinal")] == ["finished", "cancelled"]
     assert [run.sitting.state for run in experiment.runs.order_by("ordinal")] == ["finished", "stopped"]
@@ -396,7 +396,7 @@ def test_the_record_of_a_call_takes_no_more_than_a_dozen_queries(launch: Launch,
     claim = call_claim(run_id=run.pk, stimulus_id=run.sitting.order[0])
     outcome = calls.provider_ask(claim.config, claim.body)
     with CaptureQueriesContext(connection) as captured:
-        call_record(call_id=claim.call_id, outcome=outcome)
+        call_record(claim=claim, outcome=outcome)
     made = [query["sql"] for query in captured.captured_queries if "SAVEPOINT" not in query["sql"]]
     assert 0 < len(made) <= 12, made
 
@@ -404,6 +404,6 @@ def test_the_record_of_a_call_takes_no_more_than_a_dozen_queries(launch: Launch,
 def test_a_rate_limit_says_how_long(launch: Launch) -> None:
     run = only_run(launch())
     claim = call_claim(run_id=run.pk, stimulus_id=run.sitting.order[0])
-    call_record(call_id=claim.call_id, outcome=RateLimited("slow down", retry_after=5.0))
+    call_record(claim=claim, outcome=RateLimited("slow down", retry_after=5.0))
     call = Call.objects.get(pk=claim.call_id)
     assert (call.state, call.kind, call.detail, call.attempt) == ("failed", "rate_limited", "slow down", None)

@@ -21,9 +21,13 @@ def database_url() -> str:
     """Of the database that this process uses now: under pytest the test's own."""
     values = connection.settings_dict
     password = f":{quote(values['PASSWORD'], safe='')}" if values["PASSWORD"] else ""
+    user = f"{quote(values['USER'], safe='')}{password}"
+    name = quote(values["NAME"])
+    folder = values["OPTIONS"].get("host", "")  # of a socket
+    if folder:
+        return f"postgres://{user}@/{name}?host={quote(folder, safe='')}"
     port = f":{values['PORT']}" if values["PORT"] else ""
-    host = quote(values["HOST"] or "", safe="")
-    return f"postgres://{quote(values['USER'], safe='')}{password}@{host}{port}/{quote(values['NAME'])}"
+    return f"postgres://{user}@{values['HOST']}{port}/{name}"
 
 
 def worker_environment(prefix: str, **extra: str) -> dict[str, str]:
