@@ -23,7 +23,7 @@ from surveys.services import participant_leave, participant_start, survey_create
 
 MODELS = {"Simulated small": 0.55, "Simulated medium": 0.8, "Simulated large": 0.97}
 RATER_ACCURACY = {"simulated-rater-1": 0.96, "simulated-rater-2": 0.94, "simulated-rater-3": 0.9}
-PEOPLE_SKILL = (0.72, 0.12)  # mean and deviation of the chance of a right answer
+PEOPLE_SKILL = (0.55, 0.15)  # mean and deviation of the chance of a right answer
 LEAVES_EARLY = 0.08
 
 Say = Callable[[str], None]

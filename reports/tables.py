@@ -39,7 +39,8 @@ class OverviewRow:
     score: Cell
     majority: Cell  # models only
     undecided: Cell
-    bounds: Cell
+    bounds: Cell  # of the people's mean
+    majority_bounds: Cell  # of a model's majority
     refusals: Cell
     no_reply: Cell
 
@@ -85,11 +86,13 @@ def _overview_row(results: Results, row: Row) -> OverviewRow:
     else:
         sd = _cell(score.sd, href, n=score.n_scored)
         majority = _cell(score.majority, href)
+    # A person's bounds are those of the mean; a model's those of the majority (see scoring.formula).
     bounds = (
         Cell(low=score.bounds.low / scale, high=score.bounds.high / scale)
         if score.bounds and row.tally.n_undecided
         else none
     )
+    of_people = isinstance(score, PeopleScore)
     tally = row.tally
     return OverviewRow(
         row=row,
@@ -101,7 +104,8 @@ def _overview_row(results: Results, row: Row) -> OverviewRow:
         score=_cell(score.mean, href, norm=False),
         majority=majority,
         undecided=_count(results, row, tally.n_undecided, "undecided"),
-        bounds=bounds,
+        bounds=bounds if of_people else none,
+        majority_bounds=none if of_people else bounds,
         refusals=_count(results, row, tally.n_refusals, "refusal"),
         no_reply=_count(results, row, tally.n_no_reply, "no_reply"),
     )

@@ -4,9 +4,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from corpus.models import Answer
 from reports.selectors import results_of
+from reports.tables import overview
+from scoring.models import Judgement
 from scoring.services import judgements_retract, rules_apply
 from studies.services import blinding_impose
 from tests.reports.conftest import ALL, RIGHT, SECOND, Built, add_model, add_run
@@ -268,3 +271,14 @@ def count_queries(client, address, built: Built, number: int) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     return len(captured)
+
+
+def test_bounds_stand_beside_what_they_bound(built):
+    # Two of three votes on M1/2 logical are taken back. Over the runs that criterion is then undecided, 1, 0: majority
+    # of stimulus 2 is 3 or 4, and the model's (3 + 3 + 4) / 3 or (3 + 4 + 4) / 3.
+    logical = Judgement.objects.filter(answer=built.answers["M1/2"], criterion__code="logical", round=built.rating)
+    logical.exclude(judge=built.raters[0].judge).update(retracted_at=timezone.now())
+    people, model = overview(results(built))
+    assert (model.majority_bounds.low, model.majority_bounds.high) == pytest.approx((10 / 12, 11 / 12))
+    assert (people.bounds.low, people.bounds.high) == pytest.approx((8 / 12, 17 / 24))
+    assert model.bounds.low is None and people.majority_bounds.low is None
