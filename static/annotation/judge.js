@@ -66,4 +66,5 @@
       choose(input);
     }
   });
+  form.dataset.keys = "bound"; // for whoever presses keys faster than any person
 })();
