@@ -205,8 +205,9 @@ def rater_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     return redirect("campaign", slug, back.pk) if back else redirect("campaign_list", slug)
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+def _number(text: str | None) -> int:
+    """A row's number from a form, or 0, which no row has."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 @login_required
