@@ -15,6 +15,7 @@ from annotation.forms import AdjudicatorForm, CampaignForm, WithdrawForm, value_
 from annotation.models import Campaign, Place, Rater
 from annotation.places import label_withdraw
 from annotation.selectors import (
+    adjudicating_member,
     campaign_preview,
     campaigns_of,
     criteria_judged,
@@ -102,7 +103,7 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "campaign": found,
         "raters": raters_progress(found),
         "blinded": is_blinded(request.user, study),
-        "adjudicator_form": AdjudicatorForm(study=study),
+        "adjudicator_form": AdjudicatorForm(study=study, initial={"adjudicator": adjudicating_member(found)}),
     }
     if not context["blinded"]:
         agreement = campaign_agreement(found)
