@@ -120,7 +120,8 @@ class Place(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["uuid"], name="place_unique_uuid"),
             models.UniqueConstraint(fields=["item", "number"], name="place_unique_number"),
-            models.UniqueConstraint(fields=["item", "rater"], name="place_one_per_rater_item"),
+            # In this order, so that the index also finds a rater's last item.
+            models.UniqueConstraint(fields=["rater", "item"], name="place_one_per_rater_item"),
             models.CheckConstraint(
                 condition=Q(state="free", rater__isnull=True)
                 | Q(state__in=["held", "done", "withdrawn"], rater__isnull=False),

@@ -10,7 +10,7 @@ from datetime import timedelta
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from annotation.errors import (
@@ -78,7 +78,10 @@ def _place_find(campaign_id: int, rater_id: int) -> Place | None:
     """
     free = places_open_to(campaign_id, rater_id, Place.State.FREE)
     idle = places_open_to(campaign_id, rater_id, Place.State.HELD).filter(held_at__lt=timezone.now() - IDLE)
-    for open_to in (free, idle):
+    last = Place.objects.filter(campaign=campaign_id, rater=rater_id).aggregate(last=Max("item"))["last"]
+    # Most raters work through the items in order, and what they had need not be passed by again each time.
+    ahead = free.filter(item__gt=last or 0)
+    for open_to in (ahead, free, idle):
         place = _first_locked(open_to, skip_locked=True)
         while place is None and open_to.exists():
             place = _first_locked(open_to, skip_locked=False)

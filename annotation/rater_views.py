@@ -121,10 +121,7 @@ def rate_home(request: SignedIn) -> HttpResponse:
         {"campaign": campaign, "study": campaign.study, "left": len(items_undecided(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
     ]
-    simulated = next((row["study"] for row in [*waiting, *deciding] if row["study"].simulated), None)
-    return render(
-        request, "annotation/rate_home.html", {"waiting": waiting, "deciding": deciding, "simulated": simulated}
-    )
+    return render(request, "annotation/rate_home.html", {"waiting": waiting, "deciding": deciding})
 
 
 @for_raters

@@ -252,6 +252,13 @@ def campaigns_of(study: Study) -> QuerySet[Campaign]:
     )
 
 
+def adjudicating_member(campaign: Campaign) -> Membership | None:
+    """One query, none where nobody is named."""
+    if campaign.adjudicator is None:
+        return None
+    return Membership.objects.filter(user=campaign.adjudicator.user_id, study=campaign.study_id).first()
+
+
 @dataclass(frozen=True)
 class RaterProgress:
     name: str

@@ -15,6 +15,7 @@ from annotation.forms import AdjudicatorForm, CampaignForm, WithdrawForm, value_
 from annotation.models import Campaign, Place, Rater
 from annotation.places import label_withdraw
 from annotation.selectors import (
+    adjudicating_member,
     campaign_preview,
     campaigns_of,
     criteria_judged,
@@ -102,7 +103,7 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "campaign": found,
         "raters": raters_progress(found),
         "blinded": is_blinded(request.user, study),
-        "adjudicator_form": AdjudicatorForm(study=study),
+        "adjudicator_form": AdjudicatorForm(study=study, initial={"adjudicator": adjudicating_member(found)}),
     }
     if not context["blinded"]:
         agreement = campaign_agreement(found)
@@ -205,8 +206,9 @@ def rater_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     return redirect("campaign", slug, back.pk) if back else redirect("campaign_list", slug)
 
 
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
+def _number(text: str | None) -> int:
+    """A row's number from a form, or 0, which no row has."""
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else 0
 
 
 @login_required

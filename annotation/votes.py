@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -14,6 +15,9 @@ from annotation.selectors import criteria_judged
 from corpus.models import Sitting
 from scoring.consensus import Label, label
 from scoring.models import Criterion, Judgement
+
+# Few ways of voting exist beside the number of answers, and a label is a value: each is made once.
+_label = lru_cache(maxsize=4096)(label)
 
 
 class Vote(NamedTuple):
@@ -34,7 +38,7 @@ def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
     if counted_only:
         judgements = judgements.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
     rows = judgements.values_list("answer_id", "criterion_id", "judge_id", "value", "not_attempt")
-    return [Vote(*row) for row in rows.iterator(chunk_size=20_000)]
+    return list(map(Vote._make, rows.iterator(chunk_size=20_000)))
 
 
 def rating_matrix(votes: Iterable[Vote], criterion_id: int) -> npt.NDArray[np.float64]:
@@ -134,8 +138,8 @@ class CampaignVotes:
             marks[key] += vote.not_attempt
         return {
             pk: {
-                criterion.code: label(
-                    values.get((answer_id, criterion.pk), ()),
+                criterion.code: _label(
+                    tuple(sorted(values.get((answer_id, criterion.pk), ()))),
                     adjudicated=self.decisions.get((answer_id, criterion.pk)),
                     is_refusal=answer_id in self.refusals,
                     not_attempt_votes=marks[answer_id, criterion.pk],

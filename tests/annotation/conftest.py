@@ -1,17 +1,9 @@
-from typing import Any
-
 import pytest
 
 from annotation.models import Campaign, Rater
 from corpus.models import Instrument
 from tests.annotation.factories import make_campaign, make_rater, make_sitting
 from tests.conftest import Cast
-
-
-@pytest.fixture(autouse=True)
-def quick_passwords(settings: Any) -> None:
-    """The cast has passwords; hashing them as slowly as in production is not what these tests are about."""
-    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 
 
 @pytest.fixture
