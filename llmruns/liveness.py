@@ -92,7 +92,7 @@ def living_workers() -> set[int]:
 
 def worker_is_alive(name: str, living: set[int]) -> bool:
     number = name.rpartition(":")[2]
-    return number.isdigit() and int(number) in living
+    return number.isascii() and number.isdigit() and int(number) in living
 
 
 def _connect() -> psycopg.Connection:
