@@ -35,7 +35,8 @@ def worker_program(place: Place, environment: dict[str, str]) -> Program:
         "worker",
         command,
         log=place.logs / "worker.log",
-        environment=environment,
+        # Forty threads wait for replies; a task that has none to send or to record needs no connection.
+        environment={"DATABASE_POOL_SIZE": "8", **environment},
         folder=place.repo,
         account=application_account(place),
         death_signal=signal.SIGKILL,  # SIGTERM would finish its tasks first, for minutes, without a database

@@ -112,13 +112,13 @@ def call_claim(*, run_id: int, stimulus_id: int) -> Claim | None:
     return Claim(call.pk, run_id, stimulus_id, run.config, body)
 
 
-def provider_ask(config: ModelConfig, body: dict[str, Any]) -> Outcome:
-    """Send it. What goes wrong at the provider is an outcome and not an exception."""
+def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 600.0) -> Outcome:
+    """Send it. What goes wrong at the provider is an outcome and not an exception. `longest` bounds the time-out."""
     try:
         key = key_read(config.key_variable)
     except (KeyMissingError, KeyNameRefusedError):
         return KeyUnavailable(config.key_variable)
-    endpoint = Endpoint(base_url=config.base_url, key=key, timeout=float(config.timeout))
+    endpoint = Endpoint(base_url=config.base_url, key=key, timeout=min(float(config.timeout), longest))
     try:
         return provider_get(config.provider).ask(endpoint, body)
     except ProviderError as error:

@@ -9,6 +9,7 @@ import secrets
 import socket
 import threading
 import time
+from contextlib import suppress
 from typing import Any
 
 import psycopg
@@ -72,6 +73,8 @@ def worker_lock_release() -> None:
     global _lock
     with _mutex:
         if _lock is not None and _lock.connection is not None and _lock.pid == os.getpid():
+            with suppress(psycopg.Error):  # already gone, and the lock with it
+                _lock.connection.execute("SELECT pg_advisory_unlock_all()")
             _lock.connection.close()
         _lock = None
 
@@ -89,7 +92,7 @@ def living_workers() -> set[int]:
 
 def worker_is_alive(name: str, living: set[int]) -> bool:
     number = name.rpartition(":")[2]
-    return number.isdigit() and int(number) in living
+    return number.isascii() and number.isdigit() and int(number) in living
 
 
 def _connect() -> psycopg.Connection:

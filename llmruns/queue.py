@@ -26,11 +26,14 @@ def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None
 
 
 def queue_length() -> int | None:
-    """Messages that no worker has taken yet; None where the broker does not say."""
+    """Messages that no worker has taken yet; None where the broker is away."""
     with current_app.connection_for_read() as broker:
-        away: Any = (OperationalError, OSError, *broker.connection_errors, *broker.channel_errors)
+        away: Any = (OperationalError, OSError, *broker.connection_errors)
+        missing: Any = broker.channel_errors  # Redis has no empty lists: a queue without messages is not there
         try:
             channel: Any = broker.channel()
             return int(channel.queue_declare(queue=QUEUE, passive=True).message_count)
+        except missing:
+            return 0
         except away:
             return None

@@ -33,6 +33,7 @@ from studies.services import audit_record
 MAX_RUNS, MAX_ATTEMPTS = 100, 50
 PAPER_PROMPT = "paper"
 OVERDUE = timedelta(seconds=30)  # no message travels longer than this while the queue is empty
+TRIAL_SECONDS = 60.0  # somebody waits for the page
 TRIAL_WORDS = "кошка сидеть на стол и играть с мяч"  # the prompt's own example: no stimulus is shown to anybody
 
 
@@ -288,12 +289,12 @@ def _runs_resume(*, runs: Sequence[Run], actor: User | None) -> int:
 
 
 def model_try(*, config: ModelConfig, actor: User | None) -> Call:
-    """Send one message now and wait for the reply. Kept in the log as a trial; no answer of anybody."""
+    """Send one message now and wait for the reply, a minute at most. Logged as a trial; nobody's answer."""
     body = question_body(config, prompt_ensure(study=config.study, actor=actor).text.replace("{words}", TRIAL_WORDS))
     with transaction.atomic():
         call = Call.objects.create(config=config, purpose=Call.Purpose.TRIAL, request=body, sent_at=timezone.now())
         audit_record(actor=actor, study=config.study, action="model_try", target=call)
-    _trial_record(call, provider_ask(config, body))
+    _trial_record(call, provider_ask(config, body, longest=TRIAL_SECONDS))
     return call
 
 

@@ -250,6 +250,10 @@ def test_waits_grow_and_never_undercut_the_server() -> None:
 
 def test_a_finished_stimulus_is_never_asked_again(launch: Launch, server: ChatServer) -> None:
     experiment = launch()
+    run = only_run(experiment)
+    for _ in range(3):  # doubled messages, while the run goes on
+        stimulus_work(run_id=run.pk, stimulus_id=run.sitting.order[0])
+    assert len(server.seen) == 1
     work(experiment)
     for item in RunStimulus.objects.all():
         stimulus_work(run_id=item.run_id, stimulus_id=item.stimulus_id)
