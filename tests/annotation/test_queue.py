@@ -82,7 +82,7 @@ def crowd(cast: Cast) -> list[Rater]:
     n_sittings=st.integers(1, 2),
     steps=st.lists(st.tuples(st.integers(0, 4), ACTIONS), max_size=20),
 )
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_queue_always_ends_and_never_exceeds_k(
     cast: Cast,
     instrument: Instrument,
