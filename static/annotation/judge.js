@@ -48,6 +48,7 @@
   addEventListener("pageshow", () => { sent = false; });
 
   document.addEventListener("keydown", (event) => {
+    if (sent) return; // the next answer is on its way; what is pressed meanwhile is about neither
     if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
     if (event.target.matches("textarea, input[type=text], select")) return;
     if (event.code === "Enter" || event.code === "NumpadEnter") {
