@@ -177,6 +177,7 @@ def judge_everything(rater: Person) -> None:
     rater.press("Begin")
     for number in range(18 + RUNS * 18):
         expect(page).to_have_title(re.compile(rf"^{number} of 54"))
+        expect(page.locator("#judge[data-keys=bound]")).to_be_visible()
         for key in ("Digit1", "KeyQ", "KeyS" if number % 9 == 0 else "KeyA"):
             page.keyboard.press(key)
         page.keyboard.press("Enter")
