@@ -43,5 +43,5 @@ DROP FUNCTION corpus_instrument_freeze();
 
 
 class Migration(migrations.Migration):
-    dependencies = [("corpus", "0002_initial")]
+    dependencies = [("corpus", "0001_initial")]
     operations = [migrations.RunSQL(FREEZE, THAW)]
