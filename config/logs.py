@@ -12,8 +12,9 @@ SECRET = re.compile(r"(?i)\b(sk-[\w-]{8,}|bearer\s+[\w.~+/=-]{8,})|(?<=/join/)[\
 
 def blank_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for key, value in event.items():
-        if isinstance(value, str):
-            event[key] = SECRET.sub("[secret]", value)
+        text = value if isinstance(value, str) else repr(value)  # a request's repr holds its address
+        if SECRET.search(text):
+            event[key] = SECRET.sub("[secret]", text)
     return event
 
 

@@ -72,7 +72,7 @@ def test_sg2_refresh_back_and_second_tab(cast, stimuli_18) -> None:
     for number in range(1, 6):
         visitor.answer(number, f"ответ {number}", seen="0")
     reloaded = visitor.get(6).content.decode()  # half an answer was typed; F5
-    assert "The answer is saved when you press" in reloaded or "Ответ сохраняется" in reloaded
+    assert "Ответ сохраняется, когда вы нажимаете «Дальше»" in reloaded
     stale_third = {"text": "ответ 3", "seen": "1"}  # a tab that shows task 3 as it was
     assert 'name="seen" value="1"' in visitor.get(3).content.decode()
     visitor.answer(3, "ответ 3, исправленный", seen="1")
@@ -147,7 +147,7 @@ def test_declining_and_changing_ones_mind(visitor: Visitor) -> None:
 
 def test_leaving_keeps_the_answers_and_ends_the_sitting(visitor: Visitor) -> None:
     visitor.answer(1, "ответ")
-    assert "Leave" in visitor.get("leave").content.decode() or "Покинуть" in visitor.get("leave").content.decode()
+    assert "кода завершения не будет" in visitor.get("leave").content.decode()
     assert visitor.sitting.state == Sitting.State.OPEN
     visitor.client.post(f"{visitor.address}leave/")
     assert visitor.sitting.state == Sitting.State.STOPPED
