@@ -51,12 +51,12 @@ class BoundedJSONParser(parsers.JSONParser):
     """JSON of a size and depth that we are ready to read."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
-        length = str(stream.META.get("CONTENT_LENGTH") or "0")
+        length = str(parser_context["request"].META.get("CONTENT_LENGTH") or "0")
         if not NUMBER.fullmatch(length) or int(length) > BODY_LIMIT:
             raise ApiError(413, "too_large", _("The body is larger than 1 MB."))
         try:
             # Nobody launches anything in another encoding, and an unknown one must not be an error of ours.
-            return super().parse(stream, media_type, {**(parser_context or {}), "encoding": "utf-8"})
+            return super().parse(stream, media_type, {**parser_context, "encoding": "utf-8"})
         except RecursionError as error:
             raise exceptions.ParseError(_("The JSON is nested too deeply.")) from error
 
