@@ -25,7 +25,7 @@ from reports.api import (
     SittingsViewSet,
 )
 from scoring.api import RoundsViewSet
-from studies.api import StudiesViewSet
+from studies.api import Filters, StudiesViewSet, query_read
 from surveys.api import SurveysViewSet
 
 
@@ -44,6 +44,7 @@ class SchemaView(APIView):
 
     @extend_schema(exclude=True)
     def get(self, request: Request) -> Response:
+        query_read(request, Filters)
         return Response(openapi_document())
 
 

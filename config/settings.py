@@ -183,6 +183,7 @@ SPECTACULAR_SETTINGS = {
         "CampaignState": "annotation.models.Campaign.State",
         "ExperimentState": "llmruns.models.Experiment.State",
         "RunState": "llmruns.models.Run.State",
+        "CallPurpose": "llmruns.models.Call.Purpose",
         "CallState": "llmruns.models.Call.State",
     },
 }

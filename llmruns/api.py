@@ -324,20 +324,22 @@ class RunsViewSet(StudyReadViewSet):
 
 class CallFilters(OfExperimentFilters, PositionFilter):
     run_id = WholeNumberField(min_value=1, max_value=LARGEST_ID, required=False)
+    purpose = serializers.ChoiceField(Call.Purpose.choices, required=False)
     state = serializers.ChoiceField(Call.State.choices, required=False)
 
 
 class CallSerializer(StudyRowSerializer):
     id = serializers.IntegerField()
-    experiment_id = serializers.IntegerField(source="run.experiment_id")
-    experiment = serializers.CharField(source="run.experiment.title")
+    purpose = serializers.ChoiceField(Call.Purpose.choices, help_text="a trial is no part of any run")
+    experiment_id = serializers.IntegerField(source="run.experiment_id", allow_null=True, help_text="null for a trial")
+    experiment = serializers.CharField(source="run.experiment.title", allow_null=True)
     model = serializers.CharField(source="config.label")
     provider = serializers.ChoiceField(ModelConfig.Provider.choices, source="config.provider")
     model_requested = serializers.CharField(source="config.model")
     temperature = serializers.FloatField(source="config.temperature")
-    run_id = serializers.IntegerField()
-    run = serializers.IntegerField(source="run.ordinal", help_text="number of the run in the experiment")
-    position = serializers.IntegerField(source="stimulus.position", help_text="number of the stimulus")
+    run_id = serializers.IntegerField(allow_null=True)
+    run = serializers.IntegerField(source="run.ordinal", allow_null=True, help_text="number of the run")
+    position = serializers.IntegerField(source="stimulus.position", allow_null=True, help_text="number of the stimulus")
     attempt = serializers.IntegerField(allow_null=True, help_text="null where the call cost none")
     state = serializers.ChoiceField(Call.State.choices)
     kind = serializers.CharField(help_text="what was wrong with a bad or failed one; may be empty")
@@ -377,14 +379,14 @@ class CallsViewSet(StudyReadViewSet):
         return WholeCallSerializer if self.action == "retrieve" else CallSerializer
 
     def rows(self) -> QuerySet[Call]:
-        """One query. Trials of a configuration are no data of the study and left out, as in calls.csv."""
+        """One query. Trials belong to no run, so the study is the configuration's."""
         names = {
             "experiment_id": "run__experiment",
             "model": "config__label",
             "position": "stimulus__position",
         }
         chosen = {names.get(name, name): value for name, value in self.chosen.items()}
-        calls = Call.objects.filter(run__experiment__study=self.study, **chosen).select_related(
+        calls = Call.objects.filter(config__study=self.study, **chosen).select_related(
             "run__experiment", "config", "stimulus"
         )
         return calls if self.action == "retrieve" else calls.defer("request", "response", "raw_body", "raw_reply")

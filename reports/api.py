@@ -16,7 +16,7 @@ from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from reports.results_json import ResultsSerializer, results_document
 from reports.selectors import Results, instruments_of, results_of
-from scoring.models import Judge, Judgement, Round
+from scoring.models import Judge, Judgement, Round, Rubric
 from scoring.selectors import LabelledAnswer, Labels, labels_of
 from scoring.services import paper_rubric, rules_apply
 from studies.api import (
@@ -200,9 +200,12 @@ class JudgementSerializer(StudyRowSerializer):
 class JudgedViewSet(StudyViewSet):
     """What is made of judgements: the counting rules see every answer first (see result_views.current_results)."""
 
+    rubric: Rubric
+
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        rules_apply(study=self.study, rubric=paper_rubric())
+        self.rubric = paper_rubric()
+        rules_apply(study=self.study, rubric=self.rubric)
 
 
 class JudgementsViewSet(StudyListViewSet, JudgedViewSet):
@@ -261,7 +264,7 @@ class InstrumentViewSet(JudgedViewSet):
 
     def found(self) -> Results:
         """Eight queries."""
-        return results_of(study=self.study, instrument=self.instrument, rubric=paper_rubric())
+        return results_of(study=self.study, instrument=self.instrument, rubric=self.rubric)
 
 
 class LabelSerializer(serializers.Serializer):
@@ -307,9 +310,7 @@ class LabelsViewSet(StudyListViewSet, InstrumentViewSet):
         answers: list[Answer] = list(super().paginate_queryset(queryset) or ())
         if answers:
             instrument = answers[0].sitting.instrument
-            labels = labels_of(
-                instrument=instrument, rubric=paper_rubric(), answer_ids=[answer.pk for answer in answers]
-            )
+            labels = labels_of(instrument=instrument, rubric=self.rubric, answer_ids=[answer.pk for answer in answers])
             known = {row.pk: label_cells(row, labels) for row in labels.answers}
             for answer in answers:
                 answer.found = known.get(answer.pk, [])  # type: ignore[attr-defined]

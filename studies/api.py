@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import PermissionDenied, RequestDataTooBig
 from django.db.models import QuerySet
 from django.http import Http404
 from django.utils.translation import gettext as _
@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from rest_framework.views import exception_handler, set_rollback
 
 from studies.access import BlindedError, research_study, studies_of, unblinded_study
-from studies.api_defaults import NUMBER, ApiError
+from studies.api_defaults import NUMBER, ApiError, body_too_large
 from studies.models import Blinding, Study
 
 # --- who asks ----------------------------------------------------------------------------------------------------
@@ -51,6 +51,8 @@ def api_exception(error: Exception, context: dict[str, Any]) -> Response | None:
         return Response({"code": "blinded", "detail": str(error)}, status=403)
     if isinstance(error, Http404):
         error = exceptions.NotFound(_("There is nothing at this address, or it is not yours to see."))
+    elif isinstance(error, RequestDataTooBig):
+        error = body_too_large()
     elif isinstance(error, PermissionDenied):
         error = exceptions.PermissionDenied()
     response = exception_handler(error, context)

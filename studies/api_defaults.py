@@ -17,6 +17,7 @@ from studies.services import secret_digest
 BODY_LIMIT = 1024 * 1024
 LARGEST_ID = 2**63 - 1
 NUMBER = re.compile(r"[0-9]{1,19}", re.ASCII)
+BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
 
 
 class TokenAuthentication(authentication.TokenAuthentication):
@@ -47,13 +48,17 @@ class ApiError(exceptions.APIException):
         self.fields = dict(fields or {})
 
 
+def body_too_large() -> ApiError:
+    return ApiError(413, "too_large", _("The body is larger than 1 MB."))
+
+
 class BoundedJSONParser(parsers.JSONParser):
     """JSON of a size and depth that we are ready to read."""
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Any = None) -> Any:
         length = str(parser_context["request"].META.get("CONTENT_LENGTH") or "0")
         if not NUMBER.fullmatch(length) or int(length) > BODY_LIMIT:
-            raise ApiError(413, "too_large", _("The body is larger than 1 MB."))
+            raise body_too_large()
         try:
             # Nobody launches anything in another encoding, and an unknown one must not be an error of ours.
             return super().parse(stream, media_type, {**parser_context, "encoding": "utf-8"})
@@ -80,6 +85,8 @@ class StudyCursor(pagination.CursorPagination):
 
     def decode_cursor(self, request: Request) -> Any:
         wrong = exceptions.ValidationError({"cursor": [_("Take the cursor from “next” or “previous” of a page.")]})
+        if not BASE64.fullmatch(request.query_params.get(self.cursor_query_param, "")):
+            raise wrong
         try:
             cursor = super().decode_cursor(request)
         except exceptions.NotFound as error:

@@ -15,7 +15,6 @@ from llmruns.models import Call
 from reports.csvfile import cell
 from tests.api.conftest import Ready, grow
 from tests.api.routes import LISTS
-from tests.reports.conftest import add_run
 
 
 def file(ready: Ready, name: str) -> list[dict[str, str]]:
@@ -55,7 +54,9 @@ def test_labels_say_what_their_file_says(ready: Ready) -> None:
 
 
 def test_calls_say_what_their_file_says(ready: Ready) -> None:
+    Call.objects.create(config=ready.built.config, purpose="trial", state="failed", kind="timeout", request={"n": 1})
     listed = ready.everything("calls/")
+    assert [row["run"] for row in listed] == [1, None]
     assert "raw_reply" not in listed[0], "a list leaves out what may be megabytes"
     whole = [ready.get(f"calls/{row['id']}/") for row in listed]
     written = file(ready, "calls")
@@ -120,11 +121,13 @@ def test_results_are_those_derived_by_hand(ready: Ready) -> None:
 
 
 def test_an_undefined_result_is_null_with_its_reason(ready: Ready) -> None:
-    add_run(ready.built, 4, {1: "кошка сидит на столе"}, state="stopped", finished_at=None)
+    sitting = ready.built.experiment.runs.get(ordinal=1).sitting
+    sitting.state, sitting.finished_at = "stopped", None
+    sitting.save(update_fields=["state", "finished_at"])
     model = ready.get("results/")["rows"][1]
     majority = model["cuts"][0]["majority"]
     assert (majority["score"], majority["score_norm"]) == (None, None)
-    assert majority["reason"] in ("too_many_runs", "incomplete_run")
+    assert majority["reason"] == "incomplete_run"
     unfinished = [row for row in ready.everything("scores/") if row["sitting_state"] == "stopped"]
     assert [(row["score"], row["reason"]) for row in unfinished] == [(None, "unfinished")]
 
@@ -240,7 +243,7 @@ def test_a_page_costs_the_same_whatever_its_rows(ready: Ready) -> None:
                 page = ready.client.get(f"{route.address(ready.samples)}?page_size={size}").json()
             assert len(page["results"]) == size, route
             counts[size] = len(queries)
-        assert counts[5] == counts[50] <= 25, (route, counts)
+        assert counts[5] == counts[50] < 40, (route, counts)
 
 
 def test_a_table_costs_the_same_whatever_its_rows(ready: Ready) -> None:
@@ -254,7 +257,8 @@ def test_a_table_costs_the_same_whatever_its_rows(ready: Ready) -> None:
             with CaptureQueriesContext(connection) as queries:
                 ready.get(path)
             counts[-1][path] = len(queries)
-        grow(ready)
+        if len(counts) == 1:
+            grow(ready)
     assert counts[0] == counts[1]
 
 
