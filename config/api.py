@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any
 
 from django.http import Http404
-from django.urls import URLPattern, URLResolver, include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 from django.utils.translation import override
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.utils import extend_schema
@@ -52,7 +52,7 @@ class NothingHereView(APIView):
     """What no route matches is refused in the API's own form, and says no more to strangers than a real address."""
 
     @extend_schema(exclude=True)
-    def get(self, request: Request, rest: str = "") -> Response:
+    def get(self, request: Request) -> Response:
         raise Http404
 
     post = put = patch = delete = get
@@ -85,5 +85,6 @@ endpoints: list[URLPattern | URLResolver] = [
 ]
 urlpatterns = [
     path("api/v1/", include(endpoints)),
-    path("api/<path:rest>", NothingHereView.as_view(), name="api-nothing"),
+    # Not `<path:…>`, which would leave addresses with a line break to the pages' own 404.
+    re_path(r"^api/", NothingHereView.as_view(), name="api-nothing"),
 ]

@@ -89,6 +89,8 @@ def test_what_takes_no_parameters_says_so(ready: Ready) -> None:
         "/api/v1/studies/ours/calls.json",
         "/api/v1/studies/" + "a" * 3000 + "/",
         "/api/v1/%FF%FE/",
+        "/api/v1/studies/a%0Ab/answers/",
+        "/api/v1/studies/ours/%0A",
     ],
 )
 def test_wrong_addresses(ready: Ready, address: str) -> None:
