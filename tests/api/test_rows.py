@@ -121,14 +121,16 @@ def test_results_are_those_derived_by_hand(ready: Ready) -> None:
 
 
 def test_an_undefined_result_is_null_with_its_reason(ready: Ready) -> None:
-    sitting = ready.built.experiment.runs.get(ordinal=1).sitting
-    sitting.state, sitting.finished_at = "stopped", None
+    run = ready.built.experiment.runs.get(ordinal=1)
+    run.state, sitting = "incomplete", run.sitting
+    run.save(update_fields=["state"])
+    sitting.state, sitting.finished_at = "open", None  # it can be resumed
     sitting.save(update_fields=["state", "finished_at"])
     model = ready.get("results/")["rows"][1]
     majority = model["cuts"][0]["majority"]
     assert (majority["score"], majority["score_norm"]) == (None, None)
     assert majority["reason"] == "incomplete_run"
-    unfinished = [row for row in ready.everything("scores/") if row["sitting_state"] == "stopped"]
+    unfinished = [row for row in ready.everything("scores/") if row["sitting_state"] == "open"]
     assert [(row["score"], row["reason"]) for row in unfinished] == [(None, "unfinished")]
 
 
