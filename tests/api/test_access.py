@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from corpus.models import Instrument
 from llmruns.models import Experiment, ModelConfig, Prompt
-from scoring.models import Round
 from studies.models import Membership
 from tests.api.conftest import ROOT, Ready, add_survey, client_of, launch_body
 from tests.api.routes import OF_A_STUDY, ROUTES, Route
@@ -98,31 +98,59 @@ def test_what_one_who_is_rating_sees_names_no_answer(ready: Ready, blinded: Clie
             assert not [i for i in humans if i in text], route
 
 
+def theirs(ready: Ready) -> dict[str, Any]:
+    """One of everything in the other study; what their addresses would be made of."""
+    study, rubric = ready.built.cast.other_study, ready.built.rubric
+    instrument = Instrument.objects.create(study=study, slug="small", title="T", instruction="…")
+    stimulus = instrument.stimuli.create(position=1, text="а", original="а", complexity="easy", shuffled=False)
+    survey = add_survey(study, instrument, "elsewhere")
+    prompt = Prompt.objects.create(study=study, slug="paper", text="{words}")
+    respondent = study.respondents.create(kind="model")
+    config = ModelConfig.objects.create(study=study, respondent=respondent, label="T", base_url="http://x", model="m")
+    experiment = Experiment.objects.create(study=study, instrument=instrument, prompt=prompt, title="T")
+    sitting = respondent.sittings.create(
+        instrument=instrument,
+        order=[stimulus.pk],
+        state="finished",
+        started_at=timezone.now(),
+        finished_at=timezone.now(),
+    )
+    run = experiment.runs.create(config=config, sitting=sitting, ordinal=1, state="finished")
+    answer = sitting.answers.create(stimulus=stimulus, outcome="given", text="а")
+    round_ = study.rounds.create(rubric=rubric, purpose="rating")
+    campaign = study.campaigns.create(round=round_, title="T", raters_per_answer=1, seed=1)
+    call = run.calls.create(config=config, stimulus=stimulus, state="failed", request={})
+    judge, criterion = ready.built.raters[0].judge, rubric.criteria.first()
+    round_.judgements.create(answer=answer, criterion=criterion, judge=judge, value=1)
+    return {
+        "study": "ours",
+        "answer": answer.blind_id,
+        "survey": survey.slug,
+        "api-instruments": instrument.pk,
+        "api-rounds": round_.pk,
+        "api-campaigns": campaign.pk,
+        "api-models": config.pk,
+        "api-prompts": prompt.pk,
+        "api-experiments": experiment.pk,
+        "api-runs": run.pk,
+        "api-calls": call.pk,
+    }
+
+
 def test_what_belongs_to_another_study_is_not_reached_through_ours(ready: Ready) -> None:
-    theirs = ready.built.cast.other_study
-    instrument = Instrument.objects.create(study=theirs, slug="small", title="T", instruction="…")
-    prompt = Prompt.objects.create(study=theirs, slug="paper", text="{words}")
-    respondent = theirs.respondents.create(kind="model")
-    config = ModelConfig.objects.create(study=theirs, respondent=respondent, label="T", base_url="http://x", model="m")
-    experiment = Experiment.objects.create(study=theirs, instrument=instrument, prompt=prompt, title="T")
-    round_ = Round.objects.create(study=theirs, rubric=ready.built.rubric, purpose="rating")
-    add_survey(theirs, instrument, "elsewhere")
-    for path in (
-        f"instruments/{instrument.pk}/",
-        f"prompts/{prompt.pk}/",
-        f"models/{config.pk}/",
-        f"experiments/{experiment.pk}/",
-        f"experiments/{experiment.pk}/progress/",
-        f"rounds/{round_.pk}/",
-        "surveys/elsewhere/",
-    ):
-        ready.get(path, 404)
-    response = ready.client.post(f"{ROOT}experiments/{experiment.pk}/cancel/")
-    assert response.status_code == 404
-    experiment.refresh_from_db()
-    assert experiment.state == "running"
-    body = launch_body(models=["T"], prompt="paper")
-    assert ready.client.post(ROOT + "experiments/", body, content_type="application/json").status_code == 400
+    lists = [route for route in OF_A_STUDY if route.action in ("list", "results")]
+    walk(ready.client, ready.samples, lists)  # the counting rules make their round
+    before = {route: response.content for route, response in walk(ready.client, ready.samples, lists).items()}
+    foreign = theirs(ready)
+    assert {route: response.content for route, response in walk(ready.client, foreign, lists).items()} == before
+    single = [route for route in OF_A_STUDY if len(route.parameters) > 1]
+    for route, response in walk(ready.client, foreign, single).items():
+        assert response.status_code == 404, route
+    assert {experiment.state for experiment in Experiment.objects.all()} == {"running"}
+    for body in (launch_body(models=["T"]), launch_body(models=["Model M", "T"])):
+        response = ready.client.post(ROOT + "experiments/", body, content_type="application/json")
+        assert response.status_code == 400
+    assert Experiment.objects.count() == 2
 
 
 def test_only_ones_own_studies_are_listed(ready: Ready) -> None:
