@@ -153,21 +153,39 @@ CELERY_TIMEZONE = "UTC"
 ALLOW_PRIVATE_ENDPOINTS = env.bool("ALLOW_PRIVATE_ENDPOINTS", default=EMBEDDED)
 
 REST_FRAMEWORK = {
-    "DEFAULT_AUTHENTICATION_CLASSES": ["studies.api.TokenAuthentication"],
+    "DEFAULT_AUTHENTICATION_CLASSES": ["studies.api_defaults.TokenAuthentication"],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
-    "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
-    "DEFAULT_PAGINATION_CLASS": "rest_framework.pagination.CursorPagination",
-    "PAGE_SIZE": 100,
+    "DEFAULT_PARSER_CLASSES": ["studies.api_defaults.BoundedJSONParser"],
+    "DEFAULT_PAGINATION_CLASS": "studies.api_defaults.StudyCursor",
+    "DEFAULT_METADATA_CLASS": None,
+    "EXCEPTION_HANDLER": "studies.api.api_exception",
+    "URL_FORMAT_OVERRIDE": None,  # `format` is no parameter: there is only JSON
     "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
     "DEFAULT_THROTTLE_RATES": {"user": env.str("API_RATE", default="600/min")},
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "studies.api.ApiSchema",
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Luria",
     "VERSION": "1",
     "SCHEMA_PATH_PREFIX": "/api/v1",
     "SERVE_INCLUDE_SCHEMA": False,
+    "DESCRIPTION": "One psycholinguistic test for people and for language models. docs/api.md says how to begin.",
+    "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums"],
+    "ENUM_NAME_OVERRIDES": {
+        "RespondentKind": "corpus.models.Respondent.Kind",
+        "SittingState": "corpus.models.Sitting.State",
+        "Standing": "corpus.models.Sitting.Standing",
+        "CriterionKind": "scoring.models.Criterion.Kind",
+        "JudgeKind": "scoring.models.Judge.Kind",
+        "RoundPurpose": "scoring.models.Round.Purpose",
+        "SurveyState": "surveys.models.Survey.State",
+        "CampaignState": "annotation.models.Campaign.State",
+        "ExperimentState": "llmruns.models.Experiment.State",
+        "RunState": "llmruns.models.Run.State",
+        "CallPurpose": "llmruns.models.Call.Purpose",
+        "CallState": "llmruns.models.Call.State",
+    },
 }
 # The API's throttle counts in the cache, which every web process shares through the broker's server.
 CACHES = {

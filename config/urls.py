@@ -2,6 +2,7 @@ from django.contrib import admin
 from django.urls import include, path
 
 urlpatterns = [
+    path("", include("config.api")),
     path("", include("reports.urls")),
     path("", include("surveys.urls")),
     path("", include("annotation.urls")),

@@ -6,6 +6,7 @@ their own.
 
 import os
 import re
+from typing import Any
 
 KEY_VARIABLE = r"^[A-Z][A-Z0-9_]*_API_KEY$"
 _NAME = re.compile(KEY_VARIABLE)
@@ -37,3 +38,13 @@ def key_read(name: str) -> str:
     if not key:
         raise KeyMissingError(name)
     return key
+
+
+SECRET_NAMES = {"authorization", "api_key", "api-key", "x-api-key", "headers", "extra_headers"}
+
+
+def without_secrets(value: Any) -> Any:
+    """A request as it may be shown: whatever could carry a key is left out, should it ever have been stored."""
+    if isinstance(value, dict):
+        return {name: without_secrets(own) for name, own in value.items() if str(name).lower() not in SECRET_NAMES}
+    return [without_secrets(own) for own in value] if isinstance(value, list) else value

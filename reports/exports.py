@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy
 from annotation.models import Rater
 from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal, word_tokens
+from llmruns.keys import without_secrets
 from llmruns.models import Call
 from reports.selectors import instruments_of, results_of
 from scoring.models import Criterion, Judge, Judgement, Rubric
@@ -316,16 +317,6 @@ def score_rows(study: Study, rubric: Rubric) -> Rows:
                 row.tally.n_no_reply,
                 score.score.reason or None,
             ]
-
-
-SECRET_NAMES = {"authorization", "api_key", "api-key", "x-api-key", "headers", "extra_headers"}
-
-
-def without_secrets(value: Any) -> Any:
-    """A request as it may be shown: whatever could carry a key is left out, should it ever have been stored."""
-    if isinstance(value, dict):
-        return {name: without_secrets(own) for name, own in value.items() if str(name).lower() not in SECRET_NAMES}
-    return [without_secrets(own) for own in value] if isinstance(value, list) else value
 
 
 def _calls(study: Study) -> QuerySet[Call]:
