@@ -1,11 +1,15 @@
 """What a run does with what a server answers."""
 
+import csv
+import io
 import json
 import uuid
+from collections import Counter
 from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
+from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
@@ -71,6 +75,11 @@ def test_the_call_holds_exactly_what_was_sent_and_what_came(launch: Launch, serv
     assert call.model_reported == "test-model" and call.attempt == 1 and call.ended_at is not None
 
 
+def exported(client: Client, name: str) -> list[dict[str, str]]:
+    body = b"".join(client.get(f"/studies/ours/exports/{name}.csv").streaming_content)
+    return list(csv.DictReader(io.StringIO(body.decode("utf-8-sig"), newline="")))
+
+
 def test_sg1_a_providers_failure_is_not_the_models_attempt(
     cast: Cast, launch: Launch, server: ChatServer, config: ModelConfig
 ) -> None:
@@ -104,6 +113,16 @@ def test_sg1_a_providers_failure_is_not_the_models_attempt(
     page = client.get(f"/studies/ours/experiments/{experiment.pk}/runs/{run.pk}/").content.decode()
     assert page.count(NO_VALID_REPLY_RU) == 1
     assert page.count("готово") == 2
+
+    answered = exported(client, "answers")
+    assert [(row["position"], row["outcome"], row["text"]) for row in answered] == [
+        ("1", "given", "готово"),
+        ("2", "given", "готово"),
+        ("3", "no_valid_reply", ""),
+    ]
+    called = exported(client, "calls")
+    assert len(called) == 3 + 4 + 10
+    assert Counter(row["position"] for row in called if row["attempt"]) == {"1": 1, "2": 2, "3": 10}
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,12 @@
 import re
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
-from studies.models import ApiToken, AuditEntry, Invitation, Membership, Role
-from studies.services import invitation_create
+from studies.models import ApiToken, AuditEntry, Invitation, Membership, Role, User
+from studies.services import invitation_create, membership_set
 from tests.conftest import Cast
 
 
@@ -84,3 +86,17 @@ def test_security_headers(cast: Cast) -> None:
     response = Client().get("/login/")
     assert "default-src 'self'" in response["Content-Security-Policy"]
     assert response["X-Frame-Options"] == "DENY" and response["X-Content-Type-Options"] == "nosniff"
+
+
+def test_the_page_costs_the_same_however_many_people(cast: Cast) -> None:
+    client = cast.client(cast.alice)
+    counts = []
+    for more in (1, 20):
+        for _ in range(more):
+            user = User.objects.create_user(f"user{User.objects.count()}")
+            membership_set(user=user, study=cast.study, role=Role.RATER, actor=cast.alice)
+            invitation_create(study=cast.study, role=Role.RATER, actor=cast.alice)
+        with CaptureQueriesContext(connection) as queries:
+            client.get("/studies/ours/people/")
+        counts.append(len(queries))
+    assert counts[0] == counts[1]

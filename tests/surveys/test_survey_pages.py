@@ -1,8 +1,11 @@
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from surveys.models import Survey
 from tests.conftest import Cast
+from tests.surveys.conftest import Visitor
 
 FIELDS = {"title": "Second", "contact": "c@example.org", "consent_text": "Yes.\n\n- one"}
 
@@ -43,3 +46,17 @@ def test_an_unknown_state_changes_nothing(cast: Cast, survey: Survey) -> None:
     response = cast.client(cast.alice).post(f"/studies/ours/surveys/{survey.pk}/state/", {"state": "paused"})
     survey.refresh_from_db()
     assert response.status_code == 400 and survey.state == "open"
+
+
+def test_the_list_costs_the_same_however_many_answers(cast: Cast, survey: Survey, db: None) -> None:
+    client = cast.client(cast.alice)
+    counts = []
+    for people in (1, 6):
+        for _ in range(people):
+            visitor = Visitor(survey).start()
+            for number in (1, 2, 3):
+                visitor.answer(number, "ответ")
+        with CaptureQueriesContext(connection) as queries:
+            page = client.get("/studies/ours/surveys/").content.decode()
+        counts.append(len(queries))
+    assert counts[0] == counts[1] and ">7</td>" in page
