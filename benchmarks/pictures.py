@@ -195,7 +195,9 @@ def measure() -> str:
         raters(album, found, browser, boss)
     index_write(album.names)
     if mogrify := shutil.which("mogrify"):  # ImageMagick: a quarter of the size, and no difference that one sees
-        subprocess.run([mogrify, "-colors", "64", "-define", "png:compression-level=9", *FOLDER.glob("*.png")], check=True)
+        subprocess.run(
+            [mogrify, "-colors", "64", "-define", "png:compression-level=9", *FOLDER.glob("*.png")], check=True
+        )
     return f"{len(album.names)} pages, {len(list(FOLDER.glob('*.png')))} pictures"
 
 

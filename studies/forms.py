@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from studies.models import Role, User
 
 CLASSES: dict[type[forms.Widget], str] = {
-    forms.CheckboxInput: "form-check-input d-block",
+    forms.CheckboxInput: "form-check-input",
     forms.CheckboxSelectMultiple: "list-unstyled",
     forms.RadioSelect: "list-unstyled",
     forms.Select: "form-select",

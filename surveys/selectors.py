@@ -33,9 +33,7 @@ def sitting_of(secret: str) -> Sitting | None:
     """The sitting behind a participant's address, with survey, instrument and study. One query."""
     return (
         Sitting.objects.filter(respondent__participant__digest=secret_digest(secret))
-        .select_related(
-            "instrument__study", "respondent__participant__survey", "respondent__participant__survey__consent_document"
-        )
+        .select_related("instrument__study", "respondent__participant__survey")
         .first()
     )
 
