@@ -1,17 +1,13 @@
 """Alpha with 1,000 bootstrap resamples on 3 raters × 50,000 units, beside one call of `krippendorff` per
 resample.
 
-The package is timed on a few resamples and the time scaled to 1,000. Run: python benchmarks/agreement.py
+The package is timed on a few resamples and the time scaled to 1,000.
 """
 
-import sys
 import time
-from pathlib import Path
 
 import krippendorff
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from annotation.agreement import alpha
 
@@ -27,7 +23,7 @@ def ratings_make() -> np.ndarray:
     return ratings
 
 
-def main() -> None:
+def measure() -> str:
     ratings = ratings_make()
     times = []
     for _ in range(5):
@@ -44,11 +40,7 @@ def main() -> None:
     reference = krippendorff.alpha(reliability_data=ratings, level_of_measurement="nominal")
     assert ours.value is not None
     assert abs(ours.value - reference) < 1e-12
-    print(
-        f"agreement: {RATERS} x {UNITS} nominal, {RESAMPLES} resamples: {seconds:.3f} s (median of 5); "
+    return (
+        f"{RATERS} x {UNITS} nominal, {RESAMPLES} resamples: {seconds:.3f} s (median of 5); "
         f"a krippendorff call each: {theirs:.1f} s (scaled from {TIMED}); ratio {theirs / seconds:.0f}"
     )
-
-
-if __name__ == "__main__":
-    main()

@@ -72,7 +72,8 @@ class JoinForm(StyledForm):
 
 
 class InvitationForm(StyledForm):
-    role = forms.ChoiceField(label=_("Role"), choices=Role.choices)
+    # The narrower role first: who may see results is not to be decided by a field left as it was.
+    role = forms.ChoiceField(label=_("Role"), choices=Role.choices, initial=Role.RATER)
     note = forms.CharField(
         label=_("For whom"), max_length=200, required=False, help_text=_("A note for yourself, such as a name.")
     )
