@@ -30,6 +30,7 @@ from llmruns.providers.base import (
 from llmruns.providers.transport import EXCHANGE, GuardedTransport
 
 QUOTA_CODES = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "insufficient_balance"}
+LONGEST_RETRY_AFTER = 366 * 24 * 3600.0  # seconds: beyond any deadline, and a date can still be written
 FILTER_CODES = {"content_filter", "content_policy_violation"}
 
 
@@ -158,7 +159,7 @@ def _status_error(status: int, exchange: Exchange, retry_after: float | None, lo
 
 
 def _retry_after(headers: httpx2.Headers) -> float | None:
-    """Seconds to wait: Retry-After as a number or as an HTTP date; never negative."""
+    """Seconds to wait: Retry-After as a number or as an HTTP date; never negative, a year at most."""
     value = headers.get("retry-after", "").strip()
     if not value:
         return None
@@ -167,9 +168,9 @@ def _retry_after(headers: httpx2.Headers) -> float | None:
     except ValueError:
         try:
             seconds = (parsedate_to_datetime(value) - timezone.now()).total_seconds()
-        except (ValueError, TypeError):  # no date; or one without a zone
+        except (ValueError, TypeError, OverflowError):  # no date; one without a zone; a year of twenty digits
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return min(max(0.0, seconds), LONGEST_RETRY_AFTER) if math.isfinite(seconds) else None
 
 
 def _read_reply(exchange: Exchange, retry_after: float | None) -> ProviderReply:

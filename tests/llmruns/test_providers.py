@@ -1,10 +1,13 @@
 """Every way in which a server can fail, through the real SDK."""
 
 import json
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 from pytest_django import Settings
 
+from llmruns.calls import wait_seconds
 from llmruns.providers import base, provider_get
 from tests import chat_server as chat
 from tests.chat_server import ChatServer
@@ -117,6 +120,21 @@ def test_it_reads_a_date_to_wait_for(server: ChatServer) -> None:
 @pytest.mark.parametrize("value", ["soon", "nan", "inf", ""])
 def test_it_reads_no_wait_in_nonsense(server: ChatServer, value: str) -> None:
     assert error_of(server, chat.failure(429, Retry_After=value)).retry_after is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["1e12", "99999999999999999999", "1e300", "Fri, 31 Dec 9999 23:59:59 GMT", "Mon, 01 Jan 99999999999 00:00:00 GMT"],
+)
+def test_a_wait_without_end_is_a_date_that_can_be_written(server: ChatServer, value: str) -> None:
+    asked = error_of(server, chat.failure(429, Retry_After=value)).retry_after
+    due_at = timezone.now() + timedelta(seconds=wait_seconds(1, asked))
+    assert due_at.year < 9999
+
+
+@pytest.mark.parametrize(("value", "asked"), [("-5", 0.0), ("Mon, 01 Jan 2001 00:00:00 GMT", 0.0)])
+def test_a_wait_is_never_negative(server: ChatServer, value: str, asked: float) -> None:
+    assert error_of(server, chat.failure(429, Retry_After=value)).retry_after == asked
 
 
 def test_it_follows_no_redirect(server: ChatServer) -> None:
