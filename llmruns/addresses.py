@@ -4,6 +4,8 @@ import ipaddress
 import socket
 from urllib.parse import urlsplit
 
+import httpx2
+
 
 class AddressRefusedError(Exception):
     """`reason` is one of: form, scheme, credentials, query, private."""
@@ -27,6 +29,11 @@ def base_url_check(base_url: str, *, allow_private: bool) -> None:
         raise AddressRefusedError("scheme")
     if not host or any(character.isspace() or not character.isprintable() for character in base_url):
         raise AddressRefusedError("form")
+    try:
+        host.encode("idna")  # as the look-up of the host does: labels that are empty or longer than 63 characters
+        httpx2.URL(base_url)
+    except (UnicodeError, httpx2.InvalidURL) as error:
+        raise AddressRefusedError("form") from error
     if "@" in parts.netloc:
         raise AddressRefusedError("credentials")
     if "?" in base_url or "#" in base_url:

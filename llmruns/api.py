@@ -236,7 +236,9 @@ class ExperimentsViewSet(StudyReadViewSet):
         try:
             return experiment_launch(study=self.study, actor=person, **{**asked, "prompt": prompt})
         except KeyMissingError as error:
-            sentence = _("The environment variable %(name)s is not set. Nothing was sent.") % {"name": error.name}
+            sentence = _(
+                "The environment variable %(name)s is not set, or holds what cannot be a key. Nothing was sent."
+            ) % {"name": error.name}
             raise ApiError(409, "key_missing", sentence) from error
         except AddressRefusedError as error:
             raise ApiError(409, "address_refused", str(ADDRESS_ERRORS[error.reason])) from error

@@ -24,7 +24,15 @@ from llmruns.keys import KeyMissingError, KeyNameRefusedError, key_read
 from llmruns.liveness import living_workers, worker_is_alive, worker_name
 from llmruns.models import Call, Experiment, ModelConfig, Run, RunStimulus
 from llmruns.providers import provider_get
-from llmruns.providers.base import Endpoint, Exchange, KeyUnavailable, ProviderError, ProviderReply, Question
+from llmruns.providers.base import (
+    Endpoint,
+    Exchange,
+    KeyUnavailable,
+    ProviderError,
+    ProviderReply,
+    Question,
+    Unexpected,
+)
 from llmruns.queue import stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
 from llmruns.storing import is_storable_json, storable_body, storable_text
@@ -123,6 +131,10 @@ def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 
         return provider_get(config.provider).ask(endpoint, body)
     except ProviderError as error:
         return error
+    except Exception as error:
+        # Without an outcome the call would stay in flight, and the experiment would never end.
+        log.exception("provider_failed_unexpectedly", provider=config.provider, config=config.pk)
+        return Unexpected(type(error).__name__)  # the text may hold what was sent, the key in it
 
 
 def call_record(*, claim: Claim, outcome: Outcome) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 KEY_VARIABLE = r"^[A-Z][A-Z0-9_]*_API_KEY$"
 _NAME = re.compile(KEY_VARIABLE)
+_KEY = re.compile(r"[ -~]+")  # what a header can hold: another key would be shown in the error that it causes
 
 
 class KeyNameRefusedError(Exception):
@@ -17,7 +18,7 @@ class KeyNameRefusedError(Exception):
 
 
 class KeyMissingError(Exception):
-    """The variable is not set, or is empty, in this process."""
+    """The variable is not set in this process, is empty, or holds what no header can."""
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
@@ -35,7 +36,7 @@ def key_read(name: str) -> str:
     if name == "":
         return ""
     key = os.environ.get(name, "").strip()
-    if not key:
+    if not _KEY.fullmatch(key):
         raise KeyMissingError(name)
     return key
 

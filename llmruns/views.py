@@ -49,8 +49,8 @@ SHOWN = 200_000  # characters of a stored body on a page
 
 def _missing_key(error: KeyMissingError) -> str:
     return _(
-        "The environment variable %(name)s is not set. Set it for the web server and the workers and restart them. "
-        "Nothing was sent."
+        "The environment variable %(name)s is not set, or holds what cannot be a key: a key is one line of Latin "
+        "letters, digits and signs. Set it for the web server and the workers and restart them. Nothing was sent."
     ) % {"name": error.name}
 
 

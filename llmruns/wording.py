@@ -25,7 +25,8 @@ KINDS: dict[str, Promise] = {
     "unknown_model": _("the provider knows no such model or address"),
     "redirect": _("the server points to another host; nothing was sent there"),
     "private_address": _("the address lies in a private network, which this installation does not allow"),
-    "key_missing": _("the environment variable with the key is not set"),
+    "key_missing": _("the environment variable with the key is not set, or holds what cannot be a key"),
+    "unexpected": _("Luria could not send the request or read the reply"),
     "lost": _("the worker died while waiting for the reply"),
     "cancelled": _("cancelled"),
 }
@@ -40,6 +41,7 @@ REMEDIES: dict[str, Promise] = {
     "redirect": _("Use the address to which the server points, if you trust it, in a new configuration."),
     "not_a_model": _("Check the base address: it usually ends in /v1."),
     "too_large": _("Check the base address: it usually ends in /v1."),
+    "unexpected": _("Look at the configuration and at the worker's log. If nothing is wrong there, report it."),
     "private_address": _("Use a public address, or let whoever runs this installation allow private ones."),
 }
 WAIT_AND_RESUME = _("Resume when the provider works again: only what has no answer is asked.")

@@ -117,6 +117,12 @@ class KeyUnavailable(ProviderError):  # noqa: N818
     kind = "key_missing"
 
 
+class Unexpected(ProviderError):  # noqa: N818
+    """Something that no provider here foresees: a fault of ours, or a setting that cannot be sent."""
+
+    kind = "unexpected"
+
+
 class Provider(Protocol):
     def request_body(self, question: Question) -> dict[str, Any]:
         """Exactly the JSON that `ask` will send, so that it can be stored before."""

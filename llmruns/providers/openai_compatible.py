@@ -103,6 +103,8 @@ def _exchange(error: openai.APIError) -> Exchange:
 
 def _cause(error: Exception) -> str:
     cause = error.__cause__
+    if isinstance(cause, httpx2.LocalProtocolError):
+        return type(cause).__name__  # it quotes the header that cannot be sent, the key in it
     return f"{type(cause).__name__}: {cause}"[:300] if cause is not None else str(error)[:300]
 
 

@@ -17,7 +17,8 @@ MAX_BODY = 5 * 1024 * 1024
 BLANK = b"[key]"
 # Shorter "keys" are words such as "ollama" or "EMPTY" that local servers ask for: blanking them would change replies.
 SECRET_LENGTH = 12
-HEADERS_READ = ("content-type", "retry-after", "location")
+# Not the content type: the SDK would decode an error with whatever charset it names, and fail.
+HEADERS_READ = ("retry-after", "location")
 EXCHANGE = "luria.exchange"
 
 

@@ -183,6 +183,19 @@ def test_a_server_that_sends_the_key_back_does_not_get_it_stored(server: ChatSer
     assert b"[key]" in error.exchange.body
 
 
+@pytest.mark.parametrize("charset", ["base64", "idna", "no-such-one"])
+def test_a_charset_that_nobody_can_read_is_not_read(server: ChatServer, charset: str) -> None:
+    kind = f"application/json; charset={charset}"
+    error = error_of(server, chat.Behaviour(status=503, body=b"\xff{", headers={"Content-Type": kind}))
+    assert type(error) is base.ServerError
+
+
+def test_a_key_that_no_header_holds_is_not_shown(server: ChatServer) -> None:
+    with pytest.raises(base.ConnectionFailed) as caught:
+        ask(server, key=f"{KEY}\nsecond line")
+    assert KEY not in caught.value.message
+
+
 def test_a_server_that_is_not_there(server: ChatServer) -> None:
     endpoint = base.Endpoint(base_url="http://127.0.0.1:9/v1", key="", timeout=0.5)
     with pytest.raises(base.ConnectionFailed):

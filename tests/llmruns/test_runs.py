@@ -361,6 +361,23 @@ def test_a_missing_key_stops_the_launch(launch: Launch, monkeypatch: pytest.Monk
     assert not Experiment.objects.exists()
 
 
+@pytest.mark.parametrize("value", ["sk-0123456789ab\nsecond line", "sk-ключ", "sk-\x7f", " "])
+def test_what_cannot_be_a_key_stops_the_launch(launch: Launch, monkeypatch: pytest.MonkeyPatch, value: str) -> None:
+    monkeypatch.setenv("TEST_API_KEY", value)
+    with pytest.raises(KeyMissingError):
+        launch()
+    assert not Experiment.objects.exists()
+
+
+def test_what_no_provider_foresees_pauses_the_run(launch: Launch, config: ModelConfig, server: ChatServer) -> None:
+    """Such as an address that was stored before addresses were checked so closely."""
+    experiment = launch()
+    ModelConfig.objects.filter(pk=config.pk).update(base_url="http://a..b/v1")
+    work(experiment)
+    assert list(experiment.runs.values_list("state", "problem")) == [("paused", "unexpected")]
+    assert set(Call.objects.values_list("state", "kind")) == {("failed", "unexpected")}
+
+
 def test_a_key_that_vanishes_pauses_the_run(
     launch: Launch, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
