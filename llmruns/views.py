@@ -210,12 +210,12 @@ def experiment_stop(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     experiment = _experiment(study, pk)
-    named = [int(value) for value in request.POST.getlist("run") if value.isascii() and value.isdigit()]
+    named = [number for number in map(_whole, request.POST.getlist("run")) if number is not None]
     try:
         experiment_resume(
             experiment=experiment,
             actor=_person(request),
-            run_ids=[number for number in named if number < 2**63] if "run" in request.POST else None,
+            run_ids=named if "run" in request.POST else None,
         )
     except KeyMissingError as error:
         messages.error(request, _missing_key(error))
@@ -272,7 +272,11 @@ def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 def _number(request: HttpRequest, name: str) -> int | None:
-    value = request.GET.get(name, "")
+    return _whole(request.GET.get(name, ""))
+
+
+def _whole(value: str) -> int | None:
+    """A row's number, or None: the length first, since int() refuses thousands of digits."""
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else None
 
 

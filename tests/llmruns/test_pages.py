@@ -197,6 +197,17 @@ def test_a_pause_says_why_and_what_to_do(alice: Client, launch: Launch, server: 
     assert "nothing to resume" in get(alice, f"experiments/{experiment.pk}/")
 
 
+@pytest.mark.parametrize("run", ["9" * 5000, str(2**63), "-1", "²", "x", ""])
+def test_a_run_that_is_no_number_is_nobodys(alice: Client, launch: Launch, server: ChatServer, run: str) -> None:
+    server.script(ONE, chat.OUT_OF_QUOTA)
+    experiment = launch()
+    work(experiment)
+    assert experiment.runs.get().state == Run.State.PAUSED
+    response = alice.post(f"/studies/ours/experiments/{experiment.pk}/resume/", {"run": run})
+    assert response.status_code == 302
+    assert experiment.runs.get().state == Run.State.PAUSED
+
+
 def test_another_models_name_is_shown(alice: Client, launch: Launch, server: ChatServer) -> None:
     server.script(ONE, chat.answer("раз", model="cheap-model"))
     server.script(TWO, chat.answer("два", model="test-model-2024-08-06"))
