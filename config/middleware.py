@@ -1,5 +1,6 @@
 from collections.abc import Callable
 
+from django.core.exceptions import BadRequest
 from django.http import HttpRequest, HttpResponse
 
 POLICY = "; ".join(
@@ -23,5 +24,19 @@ def content_security_policy(get_response: GetResponse) -> GetResponse:
         response = get_response(request)
         response.headers.setdefault("Content-Security-Policy", POLICY)
         return response
+
+    return middleware
+
+
+def other_charsets_refused(get_response: GetResponse) -> GetResponse:
+    """A form in another charset than UTF-8 is refused (see config.wsgi): read as UTF-8 its text would be damaged.
+
+    The API reads JSON, which is UTF-8 whatever the header says.
+    """
+
+    def middleware(request: HttpRequest) -> HttpResponse:
+        if request.META.get("luria.charset_refused") and request.method == "POST" and request.path[:5] != "/api/":
+            raise BadRequest("a charset other than UTF-8")
+        return get_response(request)
 
     return middleware
