@@ -180,13 +180,21 @@ def row_labels(instrument: Instrument) -> dict[str, str]:
 
 
 def _model_labels(runs: Iterable[Run]) -> dict[str, str]:
-    """A configuration's label, with the experiment's title where the configuration took part in several."""
+    """A configuration's label, with the experiment's title where the configuration took part in several.
+
+    Titles repeat (one that is left empty is the instrument's), and a figure would add up the bars of one name: a name
+    that is taken gets a number, in the order of the experiments.
+    """
     known = {run_key(run): run for run in runs}
     experiments = Counter(run.config_id for run in known.values())
-    return {
-        key: run.config.label if experiments[run.config_id] == 1 else f"{run.config.label} · {run.experiment.title}"
-        for key, run in known.items()
-    }
+    labels: dict[str, str] = {}
+    times = Counter[str]()
+    for key, run in sorted(known.items(), key=lambda item: (item[1].experiment_id, item[1].config_id)):
+        label = run.config.label
+        name = label if experiments[run.config_id] == 1 else f"{label} · {run.experiment.title}"
+        times[name] += 1
+        labels[key] = name if times[name] == 1 else f"{name} ({times[name]})"
+    return labels
 
 
 def _answers_by_sitting(

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from corpus.models import Answer
-from reports.selectors import results_of
+from reports.selectors import PEOPLE, results_of, row_labels
 from reports.tables import overview
 from scoring.models import Judgement
 from scoring.services import judgements_retract, rules_apply
@@ -110,15 +110,23 @@ def test_a_run_that_is_not_over_is_missing_and_no_failure(bare, state):
     assert (model.scores[0].mean.norm, model.n_unfinished) == (1, 1)
 
 
-def test_two_experiments_of_a_model_are_two_rows(built):
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Second", ["Model M · First", "Model M · Second"]),
+        ("First", ["Model M · First", "Model M · First (2)"]),  # else the figure would add the two up
+    ],
+)
+def test_two_experiments_of_a_model_are_two_rows(built, title, expected):
     built.experiment.pk = None
-    built.experiment.title = "Second"
+    built.experiment.title = title
     built.experiment.save()
     respondent = built.config.respondent
     sitting = built.sitting("N1", RIGHT, respondent=respondent, ordinal=4, source_label="Model M")
     built.config.runs.create(experiment=built.experiment, sitting=sitting, ordinal=1, state="finished")
     labels = [row.label for row in results(built).models]
-    assert labels == ["Model M · First", "Model M · Second"]
+    assert labels == expected
+    assert [label for key, label in row_labels(built.instrument).items() if key != PEOPLE] == expected
 
 
 def test_the_page_shows_the_numbers(built):
