@@ -140,6 +140,8 @@ def task(request: HttpRequest, sitting: Sitting, secret: str, number: int) -> Ht
     """One task. Four queries to show, of which one notes the onset; tasks ahead of the first open one stay closed."""
     progress = progress_of(sitting)
     reachable = progress.next_number or progress.total
+    if sitting.state != Sitting.State.OPEN and request.method == "POST":
+        return _too_late(request, progress, number, secret)
     if sitting.state != Sitting.State.OPEN or not 1 <= number <= reachable:
         return _where_now(secret, progress)
     if request.method == "POST":
@@ -148,9 +150,24 @@ def task(request: HttpRequest, sitting: Sitting, secret: str, number: int) -> Ht
     return _task_page(request, progress, number, secret)
 
 
-def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) -> HttpResponse:
+def _too_late(request: HttpRequest, progress: Progress, number: int, secret: str) -> HttpResponse:
+    """The sitting has ended. Who sent what is stored, as a double click does, has lost nothing; others are told."""
+    outcome, text = _posted(request)
+    answer = progress.answers.get(progress.stimuli[number - 1].pk) if 1 <= number <= progress.total else None
+    if answer is not None and (answer.outcome, answer.text) == (outcome, "" if "declined" in request.POST else text):
+        return redirect("participant_end", secret)
+    problem = _("What you have just sent was not saved: the test had ended. What was saved before is kept.")
+    return render(request, "surveys/end.html", _context(progress.sitting, secret, problem=problem), status=409)
+
+
+def _posted(request: HttpRequest) -> tuple[str, str]:
+    """The outcome and the text that the form sent."""
     text = request.POST.get("text", "").replace("\r\n", "\n")  # forms send CRLF whatever was typed
-    outcome = Answer.Outcome.DECLINED if "declined" in request.POST else Answer.Outcome.GIVEN
+    return Answer.Outcome.DECLINED if "declined" in request.POST else Answer.Outcome.GIVEN, text
+
+
+def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) -> HttpResponse:
+    outcome, text = _posted(request)
     try:
         task_submit(
             sitting=progress.sitting,
@@ -160,8 +177,8 @@ def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) 
             seen_revision=_whole(request.POST.get("seen")),
             duration_ms=_whole(request.POST.get("duration")),
         )
-    except SittingClosedError:
-        return redirect("participant_end", secret)
+    except SittingClosedError:  # meanwhile, in another tab or by the other half of a double click
+        return _too_late(request, progress_of(progress.sitting), number, secret)
     except AnswerEmptyError:
         problem = _("Nothing is written. Write a sentence, or press “I cannot make a sentence”.")
     except AnswerTooLongError:

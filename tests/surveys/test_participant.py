@@ -98,7 +98,11 @@ def test_sg2_refresh_back_and_second_tab(cast, stimuli_18) -> None:
 def test_after_the_end_nothing_changes(visitor: Visitor) -> None:
     for number in (1, 2, 3):
         visitor.answer(number, "одно и то же")
-    assert visitor.answer(1, "другое")["Location"] == f"{visitor.address}end/"
+    for number, text in ((1, "другое"), (99, "одно и то же")):
+        response = visitor.answer(number, text)
+        assert response.status_code == 409 and "не сохранено" in response.content.decode()
+        assert visitor.survey.completion_code in response.content.decode()
+    assert visitor.answer(1, "одно и то же")["Location"] == f"{visitor.address}end/"  # the same again loses nothing
     assert visitor.get(1)["Location"] == f"{visitor.address}end/"
     assert visitor.texts()[1] == "одно и то же"
 
@@ -151,7 +155,9 @@ def test_leaving_keeps_the_answers_and_ends_the_sitting(visitor: Visitor) -> Non
     assert visitor.sitting.state == Sitting.State.OPEN
     visitor.client.post(f"{visitor.address}leave/")
     assert visitor.sitting.state == Sitting.State.STOPPED
-    assert visitor.answer(2, "поздно")["Location"] == f"{visitor.address}end/"
+    response = visitor.answer(2, "поздно")
+    assert response.status_code == 409 and "не сохранено" in response.content.decode()
+    assert visitor.survey.completion_code not in response.content.decode()
     assert visitor.texts() == {1: "ответ"}
     assert visitor.survey.completion_code not in visitor.get("end").content.decode()
 
