@@ -217,8 +217,10 @@ def adjudication_record(
 ) -> int:
     """Decide the criteria on which an answer of a closed campaign has no majority. Returns how many changed.
 
-    The decision of an earlier adjudicator is retracted. Raises PlaceNotYoursError (not this campaign's adjudicator),
-    CampaignOpenError, NotUndecidedError, ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
+    *Not an attempt* decides them all. Whatever else was decided before is retracted.
+
+    Raises PlaceNotYoursError (not this campaign's adjudicator), CampaignOpenError, NotUndecidedError,
+    ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
     """
     if not reason.strip():
         raise ReasonMissingError
@@ -226,7 +228,7 @@ def adjudication_record(
     # The campaign's lock puts two adjudicators, the old one and the new, in a row.
     item = (
         Item.objects.select_for_update(of=("campaign",), no_key=True)
-        .select_related("campaign")
+        .select_related("campaign__round")
         .filter(uuid=item_uuid, campaign__adjudicator=rater)
         .first()
     )
@@ -234,12 +236,15 @@ def adjudication_record(
         raise PlaceNotYoursError
     if item.campaign.state == Campaign.State.OPEN:
         raise CampaignOpenError
-    criteria = criteria_undecided(item)
-    if not criteria:
+    undecided = criteria_undecided(item)
+    if not undecided:
         raise NotUndecidedError
+    # What is no attempt is 0 on every criterion, those among them on which the raters agreed.
+    criteria = criteria_judged(item.campaign.round) if not_attempt else undecided
     round_ = Round.objects.get(adjudicates=item.campaign.round_id)
     verdicts = _verdicts(criteria, values, not_attempt=not_attempt, reason=reason.strip())
     earlier = Judgement.objects.filter(round=round_, answer=item.answer_id, retracted_at__isnull=True)
-    for judge_id in set(earlier.exclude(judge=rater.judge_id).values_list("judge_id", flat=True)):
-        judgements_retract(round_id=round_.pk, answer_id=item.answer_id, judge_id=judge_id)
+    for judge_id in set(earlier.values_list("judge_id", flat=True)):
+        kept = verdicts if judge_id == rater.judge_id else ()
+        judgements_retract(round_id=round_.pk, answer_id=item.answer_id, judge_id=judge_id, but_criteria=list(kept))
     return judgements_record(round_id=round_.pk, answer_id=item.answer_id, judge_id=rater.judge_id, verdicts=verdicts)

@@ -1,6 +1,6 @@
 """The only writer of rubrics, judges, rounds and judgements."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -118,11 +118,14 @@ def round_close(*, round_id: int) -> None:
 
 
 @transaction.atomic
-def judgements_retract(*, round_id: int, answer_id: int, judge_id: int) -> int:
+def judgements_retract(
+    *, round_id: int, answer_id: int, judge_id: int, but_criteria: Collection[Criterion] = ()
+) -> int:
     """Withdraw a judge's live judgements of an answer; they stay as history. Returns how many there were."""
-    return Judgement.objects.filter(
+    live = Judgement.objects.filter(
         round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
-    ).update(retracted_at=timezone.now())
+    )
+    return live.exclude(criterion__in=but_criteria).update(retracted_at=timezone.now())
 
 
 @transaction.atomic

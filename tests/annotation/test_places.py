@@ -208,6 +208,23 @@ def test_adjudication_decides_what_has_no_majority(cast: Cast, split: Campaign, 
     assert Judgement.objects.filter(round=split.round.adjudication).count() == 2
 
 
+def test_an_adjudicators_no_attempt_is_0_on_every_criterion(cast: Cast, split: Campaign) -> None:
+    """On those too that the raters agreed about; and a decision that follows leaves them to the raters again."""
+    item = split.items.get(position=1)
+    decide = {"item_uuid": item.uuid, "rater_id": split.adjudicator_id, "reason": "an apology"}
+    campaign_close(campaign=split, actor=cast.alice)
+    assert adjudication_record(**decide, values={}, not_attempt=True) == 3
+    found = labels_of_round(split)[item.pk]
+    assert {(one.value, one.basis) for one in found.values()} == {(0.0, "adjudication")}
+    assert adjudication_record(**decide, values={"order": 1.0}) == 1
+    found = labels_of_round(split)[item.pk]
+    assert {code: (one.value, one.basis) for code, one in found.items()} == {
+        "grammatical": (1.0, "majority"),
+        "logical": (1.0, "majority"),
+        "order": (1.0, "adjudication"),
+    }
+
+
 def test_majority_is_not_adjudicated(cast: Cast, split: Campaign, raters: list[Rater]) -> None:
     item = split.items.get(position=1)
     post(give(item, raters[2]), raters[2])
