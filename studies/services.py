@@ -164,6 +164,7 @@ def invitation_accept_known(*, secret: str, user: User) -> None:
 @transaction.atomic
 def api_token_create(*, user: User) -> str:
     """A new token; the earlier one, if any, stops working. Shown once."""
+    User.objects.select_for_update(no_key=True).get(pk=user.pk)  # of two presses at once the later one's token works
     ApiToken.objects.filter(user=user, revoked_at__isnull=True).update(revoked_at=timezone.now())
     secret = secrets.token_urlsafe(32)
     token = ApiToken.objects.create(user=user, digest=secret_digest(secret))
