@@ -18,6 +18,9 @@ from surveys.models import Consent, ConsentDocument, Exposure, Participant, Surv
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
 
 
+SLUG_BEGIN = 50  # characters of the study's address in a survey's: both may have 60, and a number follows
+
+
 class SurveyNotOpenError(Exception):
     """The survey takes nobody new: it has not been opened, or it has been closed."""
 
@@ -40,15 +43,16 @@ def consent_document_ensure(*, study: Study, language: str, text: str) -> Consen
 
 @transaction.atomic
 def survey_create(*, instrument: Instrument, title: str, contact: str, consent_text: str, actor: User | None) -> Survey:
-    """A draft survey of the instrument; its public address is `<study>-<number>`."""
+    """A draft survey of the instrument; its public address is `<study>-<number>`, the study's cut to fit."""
     study = Study.objects.select_for_update().get(pk=instrument.study_id)
     number = Survey.objects.filter(instrument__study=study).count() + 1
-    while Survey.objects.filter(slug=f"{study.slug}-{number}").exists():
+    begin = study.slug[:SLUG_BEGIN]
+    while Survey.objects.filter(slug=f"{begin}-{number}").exists():
         number += 1
     survey = Survey.objects.create(
         instrument=instrument,
         consent_document=consent_document_ensure(study=study, language=instrument.language, text=consent_text),
-        slug=f"{study.slug}-{number}",
+        slug=f"{begin}-{number}",
         title=title,
         contact=contact,
         completion_code="".join(secrets.choice(CODE_ALPHABET) for _ in range(8)),

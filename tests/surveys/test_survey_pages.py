@@ -3,6 +3,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from studies.models import Study
 from surveys.models import Survey
 from tests.conftest import Cast
 from tests.surveys.conftest import Visitor
@@ -22,6 +23,15 @@ def test_a_researcher_makes_and_opens_a_survey(cast: Cast, instrument) -> None:
     client.post(f"/studies/ours/surveys/{survey.pk}/state/", {"state": "open"})
     assert Client().get(f"/s/{survey.slug}/").status_code == 200
     assert client.get("/studies/ours/surveys/").status_code == 200
+
+
+def test_a_study_with_the_longest_address_has_surveys(cast: Cast, instrument) -> None:
+    Study.objects.filter(pk=cast.study.pk).update(slug="a" * 60)
+    client = cast.client(cast.alice)
+    for _ in range(2):
+        response = client.post(f"/studies/{'a' * 60}/surveys/new/", {**FIELDS, "instrument": instrument.pk})
+        assert response.status_code == 302
+    assert [survey.slug[-3:] for survey in Survey.objects.order_by("pk")] == ["a-1", "a-2"]
 
 
 @pytest.mark.parametrize(("method", "tail"), [("get", ""), ("post", "new/"), ("get", "{pk}/"), ("post", "{pk}/state/")])
