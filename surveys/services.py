@@ -137,7 +137,8 @@ def task_submit(
             submitted_at=now, duration_ms=duration_ms
         )
         if not updated:  # posted without the page ever being shown; there is no onset but this
-            Exposure.objects.create(sitting=sitting, stimulus_id=stimulus_id, onset_at=now, submitted_at=now)
+            exposure_begin(sitting_id=sitting.pk, stimulus_id=stimulus_id)  # unless it is being shown at this moment
+            Exposure.objects.filter(sitting=sitting, stimulus_id=stimulus_id).update(submitted_at=now)
     # Tasks are answered in order, so only the last one can complete the set.
     if stimulus_id == sitting.order[-1] and Answer.objects.filter(sitting=sitting).count() == len(sitting.order):
         sitting_finish(sitting_id=sitting.pk)

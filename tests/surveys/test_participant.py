@@ -1,12 +1,13 @@
 from uuid import uuid4
 
 import pytest
+from django.db.models import QuerySet
 from django.test import Client
 
 from corpus.models import Answer, Respondent, Sitting
 from corpus.services import instrument_create
 from surveys.models import Consent, Exposure, Participant, Survey
-from surveys.services import survey_create, survey_set_state
+from surveys.services import exposure_begin, survey_create, survey_set_state
 from tests.surveys.conftest import Visitor
 
 pytestmark = pytest.mark.django_db
@@ -105,6 +106,20 @@ def test_after_the_end_nothing_changes(visitor: Visitor) -> None:
     assert visitor.answer(1, "одно и то же")["Location"] == f"{visitor.address}end/"  # the same again loses nothing
     assert visitor.get(1)["Location"] == f"{visitor.address}end/"
     assert visitor.texts()[1] == "одно и то же"
+
+
+def test_a_page_shown_while_its_answer_arrives_costs_no_answer(visitor: Visitor, monkeypatch) -> None:
+    """The post finds no onset and notes one itself; meanwhile the page has noted its own."""
+
+    def begin_late(**_: object) -> int:
+        monkeypatch.undo()
+        exposure_begin(sitting_id=visitor.sitting.pk, stimulus_id=visitor.sitting.order[0])
+        return 0
+
+    monkeypatch.setattr(QuerySet, "update", lambda _, **__: begin_late())
+    assert visitor.answer(1, "ответ").status_code == 302
+    assert visitor.texts() == {1: "ответ"}
+    assert Exposure.objects.get().submitted_at is not None
 
 
 def test_tasks_ahead_stay_closed(visitor: Visitor) -> None:
