@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from corpus.models import Answer
@@ -166,5 +166,10 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
 def rule_judge(*, code: str, version: int = 1) -> Judge:
     rule = Rule.objects.select_related("judge").filter(code=code, version=version).first()
     if rule is None:
-        rule = Rule.objects.create(judge=Judge.objects.create(kind=Judge.Kind.RULE), code=code, version=version)
+        try:
+            with transaction.atomic():
+                judge = Judge.objects.create(kind=Judge.Kind.RULE)
+                rule = Rule.objects.create(judge=judge, code=code, version=version)
+        except IntegrityError:  # rule_unique_code_version: another study's results asked for it at the same moment
+            rule = Rule.objects.select_related("judge").get(code=code, version=version)
     return rule.judge
