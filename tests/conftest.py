@@ -1,10 +1,12 @@
 """The fixed cast: two studies, their researchers, a rater, a stranger."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from django.test import Client
+from django.utils import translation
 from pytest_django import Settings
 
 from corpus.importing import StimulusRow, read_stimuli
@@ -40,6 +42,13 @@ class Cast:
 def quick_passwords(settings: Settings) -> None:
     """A password is hashed slowly on purpose; a test has three people to make before it begins."""
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture(autouse=True)
+def no_language_is_left() -> Iterator[None]:
+    """A request leaves its language active in the thread, and the next test would read it there."""
+    yield
+    translation.deactivate()
 
 
 @pytest.fixture
