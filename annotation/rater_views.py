@@ -12,7 +12,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.errors import (
     CampaignClosedError,
@@ -109,7 +109,7 @@ def ended(request: HttpRequest) -> HttpResponse:
 
 
 @for_raters
-@require_GET
+@require_safe
 def rate_home(request: SignedIn) -> HttpResponse:
     """What waits for this person. Some queries for each campaign, whatever the number of answers."""
     waiting = []
@@ -266,7 +266,7 @@ def rate_withdraw(request: SignedIn, place: UUID) -> HttpResponse:
 
 
 @for_raters
-@require_GET
+@require_safe
 def decide_next(request: SignedIn, pk: int) -> HttpResponse:
     """To the first answer that waits for this adjudicator. Writes nothing."""
     campaign = campaigns_to_adjudicate(request.user).filter(pk=pk).first()

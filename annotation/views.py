@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
 from annotation.forms import AdjudicatorForm, CampaignForm, WithdrawForm, value_label
@@ -39,7 +39,7 @@ PAGE = 50
 
 
 @login_required
-@require_GET
+@require_safe
 def campaign_list(request: SignedIn, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     context = {"study": study, "campaigns": campaigns_of(study), "own_rater": rater_of(request.user, study.pk)}
@@ -94,7 +94,7 @@ def _campaign_new_page(request: SignedIn, study: Study, form: CampaignForm) -> H
 
 
 @login_required
-@require_GET
+@require_safe
 def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     found = get_object_or_404(campaigns_of(study).select_related("round", "adjudicator__user"), pk=pk)
@@ -135,7 +135,7 @@ def _table(rows: list[CriterionAgreement]) -> list[dict[str, Any]]:
 
 
 @login_required
-@require_GET
+@require_safe
 def campaign_answers(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     """The answers with their votes, the undecided ones first of all. Closed to whoever rates in an open campaign."""
     study = unblinded_study(request.user, slug)

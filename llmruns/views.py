@@ -12,7 +12,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from corpus.models import Stimulus
 from llmruns.addresses import AddressRefusedError
@@ -55,7 +55,7 @@ def _missing_key(error: KeyMissingError) -> str:
 
 
 @login_required
-@require_GET
+@require_safe
 def model_list(request: HttpRequest, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     return render(request, "llmruns/model_list.html", {"study": study, "rows": config_rows(study)})
@@ -88,7 +88,7 @@ def model_try_out(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def experiment_list(request: HttpRequest, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     page = Paginator(experiments_of(study), 50).get_page(request.GET.get("page"))
@@ -168,7 +168,7 @@ def _experiment(study: Study, pk: int) -> Experiment:
 
 
 @login_required
-@require_GET
+@require_safe
 def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Counts only, so that a researcher who is rating can still see that money is being spent, and stop it."""
     study = research_study(request.user, slug)
@@ -227,7 +227,7 @@ def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpRespons
 
 
 @login_required
-@require_GET
+@require_safe
 def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     experiment = _experiment(study, pk)
@@ -246,7 +246,7 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
 
 
 @login_required
-@require_GET
+@require_safe
 def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     experiment = _experiment(study, pk)
@@ -281,7 +281,7 @@ def _whole(value: str) -> int | None:
 
 
 @login_required
-@require_GET
+@require_safe
 def call_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     call = (

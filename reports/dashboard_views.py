@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from reports.dashboard import cards_of, study_work
 from reports.forms import StudyForm
@@ -15,7 +15,7 @@ from studies.access import SignedIn, research_study, studies_of
 from studies.models import Role
 
 
-@require_GET
+@require_safe
 def home(request: HttpRequest) -> HttpResponse:
     """A researcher's studies; a rater's desk; to everybody else, what this is."""
     if not request.user.is_authenticated:
@@ -51,7 +51,7 @@ def study_new(request: SignedIn) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def study_dashboard(request: SignedIn, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     (card,) = cards_of(request.user, [study])

@@ -2,7 +2,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from reports.csvfile import stream
 from reports.exports import EXPORTS
@@ -12,7 +12,7 @@ from studies.models import Study
 
 
 @login_required
-@require_GET
+@require_safe
 def exports(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     rubric = paper_rubric()
@@ -25,7 +25,7 @@ def exports(request: SignedIn, slug: str) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def export_file(request: SignedIn, slug: str, name: str) -> StreamingHttpResponse:
     """`?for=excel` gives the form that a spreadsheet opens without harm; without it, the exact one."""
     study = unblinded_study(request.user, slug)

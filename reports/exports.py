@@ -85,6 +85,7 @@ SCORES = (
     "respondent",
     "kind",
     "source",
+    "experiment_id",
     "experiment",
     "run",
     "sitting",
@@ -103,6 +104,7 @@ SCORES = (
 CALLS = (
     *STUDY,
     "purpose",
+    "experiment_id",
     "experiment",
     "model",
     "provider",
@@ -291,7 +293,7 @@ def label_rows(study: Study, rubric: Rubric) -> Rows:
 def score_rows(study: Study, rubric: Rubric) -> Rows:
     for instrument in instruments_of(study):
         results = results_of(study=study, instrument=instrument, rubric=rubric)
-        experiments = {row.key: row.experiment for row in results.rows}
+        experiments = {row.key: (row.experiment_id, row.experiment or None) for row in results.rows}
         for row in results.sittings:
             sitting, score = row.sitting, row.score
             yield [
@@ -302,7 +304,7 @@ def score_rows(study: Study, rubric: Rubric) -> Rows:
                 sitting.respondent.public_id,
                 sitting.respondent.kind,
                 sitting.source_label,
-                experiments[row.key] or None,
+                *experiments[row.key],
                 row.run,
                 sitting.ordinal,
                 sitting.state,
@@ -330,6 +332,7 @@ def call_rows(study: Study, rubric: Rubric) -> Rows:
         .order_by("pk")
         .values_list(
             "purpose",
+            "run__experiment_id",
             "run__experiment__title",
             "config__label",
             "config__provider",

@@ -8,7 +8,7 @@ from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import render
 from django.utils.translation import get_language
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from corpus.models import Complexity, Instrument
 from reports.csvfile import stream
@@ -54,7 +54,7 @@ def current_results(study: Study, instrument: Instrument) -> Results:
 
 
 @login_required
-@require_GET
+@require_safe
 def results(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     instruments, instrument = instrument_shown(study, request)
@@ -81,7 +81,7 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def result_answers(request: SignedIn, slug: str) -> HttpResponse:
     """The answers behind a number, each with its labels and how they came about."""
     study = unblinded_study(request.user, slug)
@@ -147,7 +147,7 @@ def _figure_results(request: SignedIn, slug: str) -> Results:
 
 
 @login_required
-@require_GET
+@require_safe
 def figure_vega(request: SignedIn, slug: str) -> JsonResponse:
     """The figure as Vega, for static/reports/figure.js to draw without eval."""
     theme: Theme = "dark" if request.GET.get("theme") == "dark" else "light"
@@ -156,7 +156,7 @@ def figure_vega(request: SignedIn, slug: str) -> JsonResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def figure_file(request: SignedIn, slug: str, kind: str) -> HttpResponse:
     if kind not in FILES:
         raise Http404
@@ -169,7 +169,7 @@ def figure_file(request: SignedIn, slug: str, kind: str) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def figure_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
     found = _figure_results(request, slug)
     for_excel = request.GET.get("for") == "excel"

@@ -54,6 +54,7 @@ class Row:
 
     key: str
     label: str
+    experiment_id: int | None  # None for people
     experiment: str
     n_sittings: int
     n_unfinished: int
@@ -94,6 +95,7 @@ class _Group:
     """The counted sittings that make up a row, as they come."""
 
     label: str
+    experiment_id: int | None = None
     experiment: str = ""
     planned: int = 0
     finished: list[formula.Sitting] = field(default_factory=list)
@@ -142,7 +144,10 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
     groups = {PEOPLE: _Group(_("People"))}
     labels = _model_labels(runs.values())
     for run in runs.values():
-        groups.setdefault(run_key(run), _Group(labels[run_key(run)], run.experiment.title, run.experiment.runs_planned))
+        experiment = run.experiment
+        groups.setdefault(
+            run_key(run), _Group(labels[run_key(run)], experiment.pk, experiment.title, experiment.runs_planned)
+        )
     keys = [stimulus.pk for stimulus in stimuli]
     rows = []
     for sitting in _counted_sittings(instrument):
@@ -227,6 +232,7 @@ def _row(key: str, group: _Group, cuts: list[formula.Group], criteria: tuple[for
     return Row(
         key=key,
         label=group.label,
+        experiment_id=group.experiment_id,
         experiment=group.experiment,
         n_sittings=len(group.finished),
         n_unfinished=group.n_unfinished,

@@ -10,7 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from studies.access import SignedIn, research_study
 from studies.forms import InvitationForm, JoinForm
@@ -76,7 +76,7 @@ def _join_known(request: SignedIn, secret: str) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def account(request: SignedIn) -> HttpResponse:
     return render(request, "studies/account.html")
 
@@ -89,7 +89,7 @@ def api_token_renew(request: SignedIn) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def people(request: SignedIn, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     return _people_page(request, study, InvitationForm())

@@ -7,7 +7,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from studies.access import SignedIn, research_study
 from surveys.forms import SurveyForm
@@ -17,7 +17,7 @@ from surveys.services import survey_create, survey_set_state
 
 
 @login_required
-@require_GET
+@require_safe
 def survey_list(request: HttpRequest, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     return render(request, "surveys/survey_list.html", {"study": study, "surveys": surveys_of(study)})
@@ -36,7 +36,7 @@ def survey_new(request: SignedIn, slug: str) -> HttpResponse:
 
 
 @login_required
-@require_GET
+@require_safe
 def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     survey = get_object_or_404(surveys_of(study), pk=pk)

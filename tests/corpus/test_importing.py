@@ -90,3 +90,13 @@ def test_the_command_refuses_a_refusal_limit_that_swallows_right_answers(
     command(tmp_path / "s.csv", instruction, refusal_below=3)
     with pytest.raises(CommandError, match="Cannot read"):
         command(tmp_path / "missing.csv", instruction)
+
+
+@pytest.mark.parametrize(
+    "change", [{"slug": "два слова"}, {"title": "я" * 201}, {"language": "neither-here-nor-there"}]
+)
+def test_the_command_refuses_names_that_cannot_be_stored(cast: Cast, instruction: Path, change: dict[str, str]) -> None:
+    names = {"study": "ours", "slug": "new", "title": "New", "instruction": instruction, **change}
+    with pytest.raises(CommandError, match="Nothing was imported"):
+        call_command("instrument_import", str(ROOT / "study" / "stimuli.csv"), **names)
+    assert not Instrument.objects.exists()

@@ -1,9 +1,11 @@
 from pathlib import Path
 from typing import Any
 
+from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from corpus.importing import StimuliUnreadableError, problem_text, read_stimuli
+from corpus.models import Instrument
 from corpus.services import RefusalLimitError, instrument_create
 from studies.models import Study
 
@@ -28,6 +30,12 @@ class Command(BaseCommand):
         study = Study.objects.filter(slug=options["study"]).first()
         if study is None:
             raise CommandError(f"There is no study {options['study']!r}.")
+        try:
+            Instrument(
+                slug=options["slug"], title=options["title"], language=options["language"], instruction="…"
+            ).clean_fields(exclude=["study"])
+        except ValidationError as error:
+            raise CommandError("\n".join(["Nothing was imported:", *error.messages])) from error
         try:
             rows = read_stimuli(options["stimuli"].read_bytes())
             instruction = options["instruction"].read_text(encoding="utf-8")
