@@ -90,7 +90,13 @@ class WithdrawForm(forms.Form):
 
 
 class ReasonForm(StyledForm):
-    reason = forms.CharField(label=_("Why"), max_length=2_000, widget=forms.Textarea(attrs={"rows": 2, "lang": ""}))
+    # One line, so that Enter decides here too.
+    reason = forms.CharField(
+        label=_("Why"),
+        max_length=2_000,
+        help_text=_("Needed: it is kept with the decision."),
+        widget=forms.TextInput(attrs={"lang": "", "autocomplete": "off"}),
+    )
 
 
 # --- the keys and buttons of a judging page ----------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from corpus.models import Complexity
@@ -33,6 +34,7 @@ PROBLEMS = {
     "too_large": "the file is larger than %(detail)s bytes",
     "not_utf8": "the file is not UTF-8 (byte %(detail)s)",
     "missing_columns": "these columns are missing: %(detail)s",
+    "other_separator": "the fields must be separated by commas, not by semicolons or tabs",
     "not_csv": "this is not CSV: %(detail)s",
     "doubled_position": "the id %(detail)s stands more than once",
     "no_stimuli": "there is no stimulus in the file",
@@ -71,7 +73,8 @@ def read_stimuli(data: bytes) -> list[StimulusRow]:
     try:
         missing = [name for name in COLUMNS if name not in (reader.fieldnames or [])]
         if missing:
-            raise StimuliUnreadableError([Problem("missing_columns", 1, ", ".join(missing))])
+            code = "other_separator" if is_separated_otherwise(reader.fieldnames or []) else "missing_columns"
+            raise StimuliUnreadableError([Problem(code, 1, ", ".join(missing))])
         rows: list[StimulusRow] = []
         problems: list[Problem] = []
         for record in reader:
@@ -90,6 +93,11 @@ def read_stimuli(data: bytes) -> list[StimulusRow]:
     if problems:
         raise StimuliUnreadableError(problems)
     return rows
+
+
+def is_separated_otherwise(header: Sequence[str]) -> bool:
+    """Whether the header is one field that would be several if it were cut at semicolons or tabs."""
+    return len(header) == 1 and any(sign in header[0] for sign in ";\t")
 
 
 def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> StimulusRow | None:

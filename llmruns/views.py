@@ -73,7 +73,9 @@ def model_new(request: HttpRequest, slug: str) -> HttpResponse:
         except LabelTakenError:
             form.add_error("label", _("The study has a model of this name."))
         else:
-            messages.success(request, _("“%(label)s” can take the test now.") % {"label": config.label})
+            messages.success(
+                request, _("“%(label)s” is added. Try it out before you launch.") % {"label": config.label}
+            )
             return redirect("model_list", slug)
     return render(request, "llmruns/model_new.html", {"study": study, "form": form})
 

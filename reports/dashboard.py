@@ -230,6 +230,8 @@ def next_step(counts: Counts) -> Step:
         return Step(_("Follow the rating"), "campaign_list", _("Judgements are being made."))
     if counts.is_blinded:
         return Step(_("Close the campaign"), "campaign_list", _("Results open to you when it is closed."))
+    if counts.campaigns.get("open"):
+        return Step(_("Close the campaign"), "campaign_list", _("Every place is judged; closing fixes the votes."))
     return Step(_("Read the results"), "results", _("All that was asked for is judged."))
 
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import altair as alt
 import vl_convert
-from django.utils import formats
+from django.template.defaultfilters import floatformat
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
@@ -160,7 +160,7 @@ def _subtitle(data: FigureData) -> list[str]:
 
 
 def _number(value: float) -> str:
-    return formats.number_format(value, 3)
+    return floatformat(value, 3)  # as the tables do it; number_format cuts instead of rounding
 
 
 def _styled(chart: Any, theme: Theme) -> Any:

@@ -1,8 +1,18 @@
+from urllib.parse import urlsplit
+
+from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from studies.models import Invitation, Membership, Study
 from studies.services import secret_digest
+
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]", "::1")
+
+
+def links_are_local() -> bool:
+    """Whether the links that we give out work on this computer alone. No query."""
+    return urlsplit(settings.PUBLIC_URL).hostname in LOOPBACK
 
 
 def members_of(study: Study) -> QuerySet[Membership]:

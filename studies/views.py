@@ -12,10 +12,10 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from studies.access import SignedIn, research_study
+from studies.access import SignedIn, research_study, studies_of
 from studies.forms import InvitationForm, JoinForm
 from studies.models import Membership, Study
-from studies.selectors import members_of, open_invitations_of, usable_invitation
+from studies.selectors import links_are_local, members_of, open_invitations_of, usable_invitation
 from studies.services import (
     InvitationUnusableError,
     LastResearcherError,
@@ -78,14 +78,16 @@ def _join_known(request: SignedIn, secret: str) -> HttpResponse:
 @login_required
 @require_safe
 def account(request: SignedIn) -> HttpResponse:
-    return render(request, "studies/account.html")
+    return render(request, "studies/account.html", {"is_researcher": studies_of(request.user).exists()})
 
 
 @login_required
 @require_POST
 @never_cache
 def api_token_renew(request: SignedIn) -> HttpResponse:
-    return render(request, "studies/account.html", {"token": api_token_create(user=request.user)})
+    return render(
+        request, "studies/account.html", {"token": api_token_create(user=request.user), "is_researcher": True}
+    )
 
 
 @login_required
@@ -102,6 +104,7 @@ def _people_page(request: HttpRequest, study: Study, form: InvitationForm, link:
         "invitations": open_invitations_of(study),
         "form": form,
         "link": link,
+        "local": links_are_local(),
     }
     return render(request, "studies/people.html", context)
 

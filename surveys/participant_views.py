@@ -12,7 +12,7 @@ from typing import Concatenate, ParamSpec
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import redirect, render
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from corpus.models import Answer, Sitting
 from corpus.services import (
+    MAX_ANSWER_CHARACTERS,
     AnswerEmptyError,
     AnswerTooLongError,
     AnswerUnstorableError,
@@ -45,6 +46,11 @@ def cookie_name(survey: Survey) -> str:
     return f"luria_participant_{survey.pk}"
 
 
+def _wrong_link(request: HttpRequest) -> HttpResponse:
+    text = _("It may have been copied incompletely. Open the survey again from where you found it.")
+    return render(request, "surveys/notice.html", {"title": _("This link does not work"), "text": text}, status=404)
+
+
 def participant_page(
     view: Callable[Concatenate[HttpRequest, Sitting, str, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
@@ -55,10 +61,7 @@ def participant_page(
     def inner(request: HttpRequest, secret: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
         sitting = sitting_of(secret)
         if sitting is None:
-            text = _("It may have been copied incompletely. Open the survey again from where you found it.")
-            return render(
-                request, "surveys/notice.html", {"title": _("This link does not work"), "text": text}, status=404
-            )
+            return _wrong_link(request)
         speak(request, sitting.instrument.language)
         return view(request, sitting, secret, *args, **kwargs)
 
@@ -70,7 +73,9 @@ def participant_page(
 @require_http_methods(["GET", "HEAD", "POST"])
 def survey_enter(request: HttpRequest, slug: str) -> HttpResponse:
     """The public link: consent first. Looking (as a link preview does) starts nothing."""
-    survey = get_object_or_404(Survey.objects.select_related("instrument__study", "consent_document"), slug=slug)
+    survey = Survey.objects.select_related("instrument__study", "consent_document").filter(slug=slug).first()
+    if survey is None:
+        return _wrong_link(request)
     speak(request, survey.instrument.language)
     known = request.COOKIES.get(cookie_name(survey), "")
     if known and sitting_of(known):
@@ -182,7 +187,9 @@ def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) 
     except AnswerEmptyError:
         problem = _("Nothing is written. Write a sentence, or press “I cannot make a sentence”.")
     except AnswerTooLongError:
-        problem = _("This is too long for one sentence. Nothing has been lost; please shorten it.")
+        problem = _("This is too long for one sentence: more than %(limit)s characters. Please shorten it.") % {
+            "limit": MAX_ANSWER_CHARACTERS
+        }
     except AnswerUnstorableError:
         problem = _("The answer contains a character that cannot be stored. Please type it again.")
         text = text.replace("\x00", "")

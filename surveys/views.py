@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from studies.access import SignedIn, research_study
+from studies.selectors import links_are_local
 from surveys.forms import SurveyForm
 from surveys.models import Survey
 from surveys.selectors import surveys_of
@@ -41,7 +42,9 @@ def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     survey = get_object_or_404(surveys_of(study), pk=pk)
     link = settings.PUBLIC_URL + reverse("survey_enter", args=[survey.slug])
-    return render(request, "surveys/survey.html", {"study": study, "survey": survey, "link": link})
+    return render(
+        request, "surveys/survey.html", {"study": study, "survey": survey, "link": link, "local": links_are_local()}
+    )
 
 
 @login_required

@@ -14,15 +14,17 @@
   };
 
   // A draft of an earlier revision has been sent since, or overtaken by another tab: it is no draft any more.
+  const storable = (text) => text.replaceAll("\u0000", ""); // a pasted NUL is the one character nobody can keep
   const draft = store.read();
   if (draft && draft.revision === form.dataset.revision && draft.text !== field.value) {
-    field.value = draft.text;
+    field.value = storable(draft.text);
     state.textContent = state.dataset.restored;
   } else if (draft) {
     store.clear();
   }
 
   field.addEventListener("input", () => {
+    if (field.value.includes("\u0000")) field.value = storable(field.value);
     store.write({ revision: form.dataset.revision, text: field.value });
     state.textContent = state.dataset.draft;
   });

@@ -30,6 +30,8 @@ def test_bom_crlf_and_extra_columns_are_fine() -> None:
         ("<!doctype html><html></html>", "these columns are missing"),
         ("id,task\n1,x\n", "these columns are missing: original, complexity, shuffled"),
         (HEADER, "there is no stimulus in the file"),
+        (HEADER.replace(",", ";") + GOOD.replace(",", ";"), "separated by commas, not by semicolons"),
+        (HEADER.replace(",", "\t"), "separated by commas"),
         (HEADER + GOOD + GOOD, "the id 1 stands more than once"),
         (HEADER + GOOD.replace("easy", "simple"), "line 2: complexity must be easy, medium or hard, not 'simple'"),
         (HEADER + GOOD.replace("false", "нет"), "line 2: shuffled must be true or false"),

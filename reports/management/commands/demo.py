@@ -25,7 +25,8 @@ class Command(BaseCommand):
         slug = options["slug"]
         address = settings.PUBLIC_URL + reverse("study_dashboard", args=[slug])
         if Study.objects.filter(slug=slug).exists():
-            self.stdout.write(f"The simulated study is there already: {address}\nAnother one: --slug another-name")
+            self.say(f"The simulated study is there already: {address}")
+            self.say("Another one: make demo ARGS='--slug another-name'")
             return
         researcher = User.objects.filter(username=RESEARCHER).first()
         if researcher is None:
