@@ -2,6 +2,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Campaign, Item, Place
 from corpus.models import Instrument
@@ -78,7 +79,10 @@ def test_each_station_in_one_line_and_one_next_step(bare):
     Place.objects.filter(number=3).update(state="withdrawn", rater=bare.raters[2])
     found = card(cast.alice, cast.study)
     assert state(found, "raters") == "2 of 2 ratings made"  # what was withdrawn is asked of nobody
-    assert (found.step.url, state(found, "results")) == ("results", "1 person, 2 runs")
+    assert (found.step.text, state(found, "results")) == ("Close the campaign", "1 person, 2 runs")
+    Campaign.objects.update(state="closed", closed_at=timezone.now())
+    assert card(cast.alice, cast.study).step.url == "results"
+    Campaign.objects.update(state="open", closed_at=None)
     blinding_impose(user=cast.alice, study=cast.study, cause="campaign 1")
     found = card(cast.alice, cast.study)
     assert (found.step.text, state(found, "results")) == ("Close the campaign", "closed to you while you rate")
