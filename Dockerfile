@@ -18,4 +18,4 @@ USER luria
 
 EXPOSE 8000
 CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
-     "--workers", "2", "--threads", "8", "--no-control-socket"]
+     "--workers", "2", "--threads", "4", "--reuse-port", "--no-control-socket"]

@@ -15,7 +15,10 @@ FIRST_PORT = 8000
 
 def web_program(place: Place, environment: dict[str, str], host: str, port: int) -> Program:
     command = [sys.executable, "-m", "gunicorn", "config.wsgi", "--bind", f"{url_host(host)}:{port}"]
-    command += ["--worker-class", "gthread", "--workers", "2", "--threads", "8", "--graceful-timeout", "5"]
+    # A socket for each process, so that kept-alive connections are shared out, and few threads, which would only wait
+    # for each other (docs/benchmarks.md).
+    command += ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--reuse-port"]
+    command += ["--graceful-timeout", "5"]
     command += ["--no-control-socket", "--log-level", "warning"]
     return Program(
         "web",
