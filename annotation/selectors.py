@@ -292,9 +292,13 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
 
 
 def raters_expected(study: Study) -> int:
-    """How many people may rate: active raters, and members in this role who have not begun. Two queries."""
+    """How many people may rate: active raters who are still members, and members in this role who have not begun.
+
+    Two queries.
+    """
     raters = Rater.objects.filter(study=study)
     waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
         user__in=raters.values("user")
     )
-    return raters.filter(is_active=True).count() + waiting.count()
+    still_members = raters.filter(is_active=True, user__memberships__study=study, user__memberships__is_active=True)
+    return still_members.count() + waiting.count()

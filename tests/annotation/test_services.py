@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
 from annotation.models import Campaign, Guideline, Item, Place, Rater
-from annotation.selectors import campaign_preview
+from annotation.selectors import campaign_preview, raters_expected
 from annotation.services import (
     adjudicator_set,
     campaign_close,
@@ -19,7 +19,7 @@ from corpus.models import Instrument, Respondent, Sitting
 from scoring.models import Judge, Round
 from studies.access import is_blinded
 from studies.models import AuditEntry, Blinding, Role
-from studies.services import membership_set
+from studies.services import membership_deactivate, membership_set
 from tests.annotation.factories import GOOD, judge, live, make_campaign, make_rater, make_sitting, take
 from tests.conftest import Cast
 
@@ -187,3 +187,10 @@ def test_member_in_this_role_is_a_rater_when_a_campaign_opens(cast: Cast, campai
     assert Rater.objects.get(user=cast.rita).study == cast.study
     membership_set(user=cast.bob, study=cast.study, role=Role.RATER, actor=cast.alice)
     assert not Rater.objects.filter(user=cast.bob).exists()  # made when they begin
+
+
+def test_who_has_left_the_study_is_not_expected_to_rate(cast: Cast) -> None:
+    rater = make_rater(cast.study, "nina")
+    assert raters_expected(cast.study) == 2  # nina, and rita, who has not begun
+    membership_deactivate(membership=rater.user.memberships.get(study=cast.study), actor=cast.alice)
+    assert raters_expected(cast.study) == 1
