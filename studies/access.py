@@ -55,11 +55,3 @@ def unblinded_study(user: Visitor, slug: str) -> Study:
             _("You are rating answers of this study. Results, calls and exports open when the campaign closes.")
         )
     return study
-
-
-def unblinded_studies_of(user: Visitor) -> QuerySet[Study]:
-    """The studies whose answers with their sources the user may read (for the API). No query of its own."""
-    if not user.is_authenticated:
-        return Study.objects.none()
-    blinded = Blinding.objects.filter(user=user, lifted_at__isnull=True)
-    return studies_of(user).exclude(pk__in=blinded.values("study"))
