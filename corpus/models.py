@@ -8,7 +8,11 @@ from studies.models import Study
 
 
 class Instrument(models.Model):
-    """One version of a test. Frozen (by a trigger) once somebody has sat it; a new version is a copy."""
+    """One version of a test. Frozen (by a trigger) by its first sitting, or before; a new version is a copy."""
+
+    class State(models.TextChoices):
+        DRAFT = "draft", _("draft")
+        FROZEN = "frozen", _("frozen")
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="instruments")
     slug = models.SlugField(max_length=60)
@@ -18,12 +22,14 @@ class Instrument(models.Model):
     instruction = models.TextField()
     refusal_below = models.PositiveSmallIntegerField(default=4)  # fewer word tokens than this is a refusal
     lower_case = models.BooleanField(default=True)  # the originals are written so, and so are answers displayed
+    state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["study", "slug", "version"], name="instrument_unique_slug_version"),
             models.CheckConstraint(condition=Q(refusal_below__gte=1), name="instrument_refusal_below_positive"),
+            models.CheckConstraint(condition=Q(state__in=["draft", "frozen"]), name="instrument_known_state"),
         ]
 
     def __str__(self) -> str:
@@ -44,6 +50,7 @@ class Stimulus(models.Model):
     complexity = models.CharField(max_length=10, choices=Complexity.choices)
     shuffled = models.BooleanField()
     is_practice = models.BooleanField(default=False)
+    feedback = models.TextField(blank=True)  # what a practice task says once it has been answered
     source = models.CharField(max_length=200, blank=True)  # treebank, sentence, licence
 
     class Meta:

@@ -98,6 +98,19 @@ def instrument_create(
 
 
 @transaction.atomic
+def instrument_freeze(*, instrument: Instrument, actor: User | None) -> bool:
+    """From now on neither the text nor the stimuli change; the first sitting does it too. False: it was so already."""
+    if instrument.state == Instrument.State.FROZEN:
+        return False
+    frozen = Instrument.objects.filter(pk=instrument.pk, state=Instrument.State.DRAFT).update(
+        state=Instrument.State.FROZEN
+    )
+    if frozen:
+        audit_record(actor=actor, study=instrument.study, action="instrument_freeze", target=instrument)
+    return bool(frozen)
+
+
+@transaction.atomic
 def sitting_start(
     *,
     respondent: Respondent,
@@ -107,6 +120,7 @@ def sitting_start(
 ) -> Sitting:
     """Open the respondent's next sitting, in the instrument's own order, practice left out."""
     Respondent.objects.select_for_update().get(pk=respondent.pk)
+    instrument_freeze(instrument=instrument, actor=None)
     last = Sitting.objects.filter(respondent=respondent, instrument=instrument).order_by("-ordinal").first()
     order = list(instrument.stimuli.filter(is_practice=False).order_by("position").values_list("pk", flat=True))
     return Sitting.objects.create(

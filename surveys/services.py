@@ -102,7 +102,8 @@ def participant_start(*, survey_id: int, start_key: uuid.UUID) -> str:
     except IntegrityError:  # the other half of a double click was faster
         respondent.delete()
         return secret
-    Consent.objects.create(participant=participant, document=survey.consent_document)
+    document = survey.consent_document
+    Consent.objects.create(participant=participant, document=document, sha256=document.sha256)
     sitting_start(respondent=respondent, instrument=survey.instrument, source_label=survey.title)
     return secret
 

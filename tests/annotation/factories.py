@@ -7,7 +7,7 @@ from annotation.places import place_judge, place_next
 from annotation.selectors import criteria_judged
 from annotation.services import campaign_open, rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
-from corpus.services import answer_record, sitting_finish, sitting_start
+from corpus.services import answer_record, instrument_freeze, sitting_finish, sitting_start
 from scoring.models import Judgement
 from studies.models import Role, Study, User
 from studies.services import membership_set
@@ -90,6 +90,7 @@ def many_answers(instrument: Instrument, *, sittings: int) -> None:
     )
     order = list(instrument.stimuli.values_list("pk", flat=True))
     now = instrument.created_at
+    instrument_freeze(instrument=instrument, actor=None)
     made = Sitting.objects.bulk_create(
         Sitting(
             respondent=respondent,

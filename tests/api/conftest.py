@@ -13,6 +13,7 @@ from rest_framework.throttling import UserRateThrottle
 
 from annotation.models import Campaign, Item, Place
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.services import instrument_freeze
 from llmruns.models import Call, Experiment, ModelConfig, Prompt, Run
 from scoring.models import Round
 from studies.models import Study, User
@@ -132,6 +133,7 @@ def grow(ready: Ready, number: int = 50) -> None:
     stimulus = instrument.stimuli.get(position=1)
     order = list(instrument.stimuli.values_list("pk", flat=True))
     numbers = range(number)
+    instrument_freeze(instrument=instrument, actor=None)
 
     def sittings(kind: str) -> list[Sitting]:
         people = Respondent.objects.bulk_create(Respondent(study=study, kind=kind) for _ in numbers)

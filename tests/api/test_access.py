@@ -7,6 +7,7 @@ from django.test import Client
 from django.utils import timezone
 
 from corpus.models import Instrument
+from corpus.services import instrument_freeze
 from llmruns.models import Experiment, ModelConfig, Prompt
 from studies.models import Membership
 from tests.api.conftest import ROOT, Ready, add_survey, client_of, launch_body
@@ -103,6 +104,7 @@ def theirs(ready: Ready) -> dict[str, Any]:
     study, rubric = ready.built.cast.other_study, ready.built.rubric
     instrument = Instrument.objects.create(study=study, slug="small", title="T", instruction="…")
     stimulus = instrument.stimuli.create(position=1, text="а", original="а", complexity="easy", shuffled=False)
+    instrument_freeze(instrument=instrument, actor=None)
     survey = add_survey(study, instrument, "elsewhere")
     prompt = Prompt.objects.create(study=study, slug="paper", text="{words}")
     respondent = study.respondents.create(kind="model")

@@ -23,6 +23,7 @@ from django.utils import timezone
 
 from annotation.models import Rater
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.services import instrument_freeze
 from llmruns.models import Call, Experiment, ModelConfig, Prompt, Run
 from scoring.models import Judge, Round, Rubric
 from scoring.services import Verdict, judgements_record, paper_rubric
@@ -50,6 +51,7 @@ class Built:
         """A finished sitting; a text of None is declined, an Outcome is that outcome."""
         respondent = respondent or Respondent.objects.create(study=self.instrument.study, kind="human")
         stimuli = {stimulus.position: stimulus for stimulus in self.instrument.stimuli.all()}
+        instrument_freeze(instrument=self.instrument, actor=None)
         values = {"state": "finished", "finished_at": timezone.now(), "source_label": "survey one"} | more
         sitting = Sitting.objects.create(
             respondent=respondent,
