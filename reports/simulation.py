@@ -18,8 +18,16 @@ from llmruns.services import experiment_launch, model_config_create, prompt_ensu
 from studies.models import Role, Study, User
 from studies.services import membership_set, study_create
 from surveys.models import Survey
-from surveys.selectors import sitting_of
-from surveys.services import participant_leave, participant_start, survey_create, survey_set_state, task_submit
+from surveys.services import (
+    Newcomer,
+    participant_leave,
+    participant_start,
+    survey_create,
+    survey_set_state,
+    task_submit,
+)
+from surveys.timing import Timing
+from surveys.visits import visit_of
 
 MODELS = {"Simulated small": 0.55, "Simulated medium": 0.8, "Simulated large": 0.97}
 RATER_ACCURACY = {"simulated-rater-1": 0.96, "simulated-rater-2": 0.94, "simulated-rater-3": 0.9}
@@ -61,15 +69,14 @@ def simulate_people(simulation: Simulation, *, people: int) -> Survey:
 
 def _simulate_person(simulation: Simulation, survey: Survey, stimuli: dict[int, Stimulus]) -> None:
     rng = simulation.rng
-    sitting = sitting_of(
-        participant_start(survey_id=survey.pk, start_key=uuid.UUID(int=rng.getrandbits(128), version=4))
-    )
-    assert sitting is not None  # noqa: S101  # it was made in the line above
+    newcomer = Newcomer(start_key=uuid.UUID(int=rng.getrandbits(128), version=4))
+    visit = visit_of(participant_start(survey_id=survey.pk, newcomer=newcomer))
+    assert visit is not None  # noqa: S101  # it was made in the line above
     skill = min(0.98, max(0.2, rng.gauss(*PEOPLE_SKILL)))
-    leaves_at = rng.randrange(2, len(sitting.order)) if rng.random() < LEAVES_EARLY else None
-    for number, stimulus_id in enumerate(sitting.order):
+    leaves_at = rng.randrange(2, visit.total) if rng.random() < LEAVES_EARLY else None
+    for number, stimulus_id in enumerate(visit.order):
         if number == leaves_at:
-            participant_leave(sitting=sitting)
+            participant_leave(sitting_id=visit.sitting_id)
             return
         stimulus = stimuli[stimulus_id]
         kind = simulated_kind(
@@ -77,12 +84,12 @@ def _simulate_person(simulation: Simulation, survey: Survey, stimuli: dict[int, 
         )
         declines = kind == "refused" and rng.random() < 0.5
         task_submit(
-            sitting=sitting,
-            stimulus_id=stimulus_id,
+            visit=visit,
+            number=number + 1,
             outcome=Answer.Outcome.DECLINED if declines else Answer.Outcome.GIVEN,
             text=variants(stimulus.text, stimulus.original)[kind],
             seen_revision=0,
-            duration_ms=round(1000 * rng.lognormvariate(3.2, 0.5)),
+            timing=Timing(duration_ms=round(1000 * rng.lognormvariate(3.2, 0.5))),
         )
 
 

@@ -2,7 +2,6 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Instrument, Respondent, Sitting, Stimulus
@@ -90,6 +89,7 @@ class Survey(models.Model):
     order_scheme = models.CharField(max_length=20, choices=OrderScheme.choices, default=OrderScheme.FIXED)
     seed = models.PositiveIntegerField(default=1)  # of the orders
     gap_minutes = models.PositiveIntegerField(null=True, default=30)  # pause after which the instruction comes again
+    revision = models.PositiveIntegerField(default=1)  # grows with every change to it or its questions
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -167,7 +167,6 @@ class Participant(models.Model):
     receipt_digest = models.CharField(max_length=64, blank=True)  # of the receipt code (128 bit), given out once
     screened_out_at = models.DateTimeField(null=True)
     flags = models.JSONField(default=list)  # codes such as `browser_again`; they inform and never block
-    last_seen_at = models.DateTimeField(default=timezone.now)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

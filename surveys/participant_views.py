@@ -5,7 +5,6 @@ right here, so a forged request has nothing to borrow and the CSRF check (which 
 that refuses cookies must not cost an answer. See docs/decisions/0003-participant-address.md.
 """
 
-import uuid
 from collections.abc import Callable
 from functools import wraps
 from typing import Concatenate, ParamSpec
@@ -13,13 +12,14 @@ from typing import Concatenate, ParamSpec
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import translation
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_safe
 
-from corpus.models import Answer, Sitting
+from corpus.models import Answer
 from corpus.services import (
     MAX_ANSWER_CHARACTERS,
     AnswerEmptyError,
@@ -27,12 +27,11 @@ from corpus.services import (
     AnswerUnstorableError,
     SittingClosedError,
 )
-from surveys.forms import StartForm
-from surveys.models import Survey
-from surveys.selectors import Progress, progress_of, sitting_of
-from surveys.services import SurveyNotOpenError, exposure_begin, participant_leave, participant_start, task_submit
+from surveys.models import Question
+from surveys.services import exposure_begin, participant_leave, task_submit
+from surveys.timing import timing_read
+from surveys.visits import Visit, visit_again, visit_of
 
-COOKIE_AGE = 180 * 24 * 3600
 P = ParamSpec("P")
 
 
@@ -42,148 +41,134 @@ def speak(request: HttpRequest, language: str) -> None:
         translation.activate(language)
 
 
-def cookie_name(survey: Survey) -> str:
-    return f"luria_participant_{survey.pk}"
-
-
-def _wrong_link(request: HttpRequest) -> HttpResponse:
+def wrong_link(request: HttpRequest) -> HttpResponse:
     text = _("It may have been copied incompletely. Open the survey again from where you found it.")
     return render(request, "surveys/notice.html", {"title": _("This link does not work"), "text": text}, status=404)
 
 
 def participant_page(
-    view: Callable[Concatenate[HttpRequest, Sitting, str, P], HttpResponse],
+    view: Callable[Concatenate[HttpRequest, Visit, P], HttpResponse],
 ) -> Callable[..., HttpResponse]:
-    """Find the sitting behind the secret address, or say that the link does not work."""
+    """Find the visit behind the secret address, or say that the link does not work. One query."""
 
     @never_cache
     @wraps(view)
     def inner(request: HttpRequest, secret: str, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
-        sitting = sitting_of(secret)
-        if sitting is None:
-            return _wrong_link(request)
-        speak(request, sitting.instrument.language)
-        return view(request, sitting, secret, *args, **kwargs)
+        visit = visit_of(secret)
+        if visit is None:
+            return wrong_link(request)
+        speak(request, visit.facts.instrument.language)
+        return view(request, visit, *args, **kwargs)
 
     return inner
 
 
-@never_cache
-@csrf_exempt  # see the module's docstring
-@require_http_methods(["GET", "HEAD", "POST"])
-def survey_enter(request: HttpRequest, slug: str) -> HttpResponse:
-    """The public link: consent first. Looking (as a link preview does) starts nothing."""
-    survey = Survey.objects.select_related("instrument__study", "consent_document").filter(slug=slug).first()
-    if survey is None:
-        return _wrong_link(request)
-    speak(request, survey.instrument.language)
-    known = request.COOKIES.get(cookie_name(survey), "")
-    if known and sitting_of(known):
-        return redirect("participant", known)
-    if survey.state != Survey.State.OPEN:
-        return _not_open(request, survey)
-    if request.method == "POST":
-        form = StartForm(request.POST)
-        if form.is_valid():
-            return _start(request, survey, form.cleaned_data["start_key"])
-    context = {"survey": survey, "study": survey.instrument.study, "start_key": uuid.uuid4()}
-    return render(request, "surveys/consent.html", context)
+def context_of(visit: Visit, **extra: object) -> dict[str, object]:
+    """What every page of a participant's shows."""
+    facts = visit.facts
+    return {
+        "visit": visit,
+        "secret": visit.secret,
+        "survey": facts.survey,
+        "study": facts.study,
+        "instrument": facts.instrument,
+        **extra,
+    }
 
 
-def _start(request: HttpRequest, survey: Survey, start_key: uuid.UUID) -> HttpResponse:
-    try:
-        secret = participant_start(survey_id=survey.pk, start_key=start_key)
-    except SurveyNotOpenError:
-        return _not_open(request, survey)
-    response = redirect("participant", secret)
-    response.set_cookie(
-        cookie_name(survey),
-        secret,
-        max_age=COOKIE_AGE,
-        path=request.path,
-        httponly=True,
-        samesite="Lax",
-        secure=settings.SECURE,
-    )
-    return response
+def next_address(visit: Visit, *, after: int | None = None) -> str:
+    """The page where the participant goes on; `after`: the task that has just been answered, and not yet read back."""
+    facts, place = visit.facts, Question.Place
+    if not visit.is_open or (after is not None and after == visit.total):
+        finished = visit.is_finished or visit.is_open
+        if finished and visit.unanswered(facts.questions_at(place.AFTER)):
+            return reverse("participant_questions", args=[visit.secret, "after"])
+        return reverse("participant_end", args=[visit.secret])
+    if visit.unanswered(facts.questions_at(place.BEFORE)):
+        return reverse("participant_questions", args=[visit.secret, "before"])
+    number = visit.next_number if after is None else after + 1
+    if number is None:  # all are answered, in a sitting that a crash kept from being finished: the last one does it
+        number = visit.total
+    waiting = waiting_between(visit, number)
+    if waiting is not None:
+        return reverse("participant_questions", args=[visit.secret, str(waiting)])
+    return reverse("participant_task", args=[visit.secret, number])
 
 
-def _not_open(request: HttpRequest, survey: Survey) -> HttpResponse:
-    closed = survey.state == Survey.State.CLOSED
-    title = _("This survey is closed") if closed else _("This survey is not open yet")
-    text = _("It takes no new participants. Questions: %(contact)s") % {"contact": survey.contact}
-    return render(
-        request, "surveys/notice.html", {"title": title, "text": text, "study": survey.instrument.study}, status=403
-    )
-
-
-def _context(sitting: Sitting, secret: str, **extra: object) -> dict[str, object]:
-    survey = sitting.respondent.participant.survey
-    return {"sitting": sitting, "secret": secret, "survey": survey, "study": sitting.instrument.study, **extra}
-
-
-def _where_now(secret: str, progress: Progress) -> HttpResponse:
-    if progress.sitting.state != Sitting.State.OPEN or progress.next_number is None:
-        return redirect("participant_end", secret)
-    return redirect("participant_task", secret, progress.next_number)
+def waiting_between(visit: Visit, number: int) -> int | None:
+    """The task whose questions are to be answered before the task `number` is shown."""
+    if not visit.facts.questions:
+        return None
+    for task in range(1, number):
+        if visit.unanswered(visit.facts.questions_at(Question.Place.BETWEEN, task)):
+            return task
+    return None
 
 
 @require_safe
 @participant_page
-def participant(request: HttpRequest, sitting: Sitting, secret: str) -> HttpResponse:
+def participant(request: HttpRequest, visit: Visit) -> HttpResponse:
     """Where to go on: the instruction for a newcomer, the first open task for one who comes back."""
-    progress = progress_of(sitting)
-    if sitting.state == Sitting.State.OPEN and not progress.answers:
-        return render(request, "surveys/instruction.html", _context(sitting, secret, total=progress.total))
-    return _where_now(secret, progress)
+    before = visit.facts.questions_at(Question.Place.BEFORE)
+    if visit.is_open and not visit.answers and not visit.unanswered(before):
+        return render(request, "surveys/instruction.html", context_of(visit, go_on=next_address(visit)))
+    return redirect(next_address(visit))
 
 
 @csrf_exempt  # see the module's docstring
 @require_http_methods(["GET", "HEAD", "POST"])
 @participant_page
-def task(request: HttpRequest, sitting: Sitting, secret: str, number: int) -> HttpResponse:
-    """One task. Four queries to show, of which one notes the onset; tasks ahead of the first open one stay closed."""
-    progress = progress_of(sitting)
-    reachable = progress.next_number or progress.total
-    if sitting.state != Sitting.State.OPEN and request.method == "POST":
-        return _too_late(request, progress, number, secret)
-    if sitting.state != Sitting.State.OPEN or not 1 <= number <= reachable:
-        return _where_now(secret, progress)
+def task(request: HttpRequest, visit: Visit, number: int) -> HttpResponse:
+    """One task; those ahead of the first open one stay closed. Two queries to show, of which one notes the onset.
+
+    A first answer takes three queries, the last one six.
+    """
     if request.method == "POST":
-        return _submit(request, progress, number, secret)
-    exposure_begin(sitting_id=sitting.pk, stimulus_id=progress.stimuli[number - 1].pk)
-    return _task_page(request, progress, number, secret)
-
-
-def _too_late(request: HttpRequest, progress: Progress, number: int, secret: str) -> HttpResponse:
-    """The sitting has ended. Who sent what is stored, as a double click does, has lost nothing; others are told."""
-    outcome, text = _posted(request)
-    answer = progress.answers.get(progress.stimuli[number - 1].pk) if 1 <= number <= progress.total else None
-    if answer is not None and (answer.outcome, answer.text) == (outcome, "" if "declined" in request.POST else text):
-        return redirect("participant_end", secret)
-    problem = _("What you have just sent was not saved: the test had ended. What was saved before is kept.")
-    return render(request, "surveys/end.html", _context(progress.sitting, secret, problem=problem), status=409)
+        if not visit.is_open:
+            return _too_late(request, visit, number)
+        if 1 <= number <= (visit.next_number or visit.total):
+            return _submit(request, visit, number)
+        return redirect(next_address(visit))
+    if not visit.is_open or not 1 <= number <= (visit.next_number or visit.total):
+        return redirect(next_address(visit))
+    if waiting_between(visit, number) is not None:
+        return redirect(next_address(visit))
+    if visit.was_away and "read" not in request.GET:
+        here = f"{request.path}?read"
+        return render(request, "surveys/instruction.html", context_of(visit, go_on=here, again=True))
+    exposure_begin(sitting_id=visit.sitting_id, stimulus_id=visit.order[number - 1])
+    return _task_page(request, visit, number)
 
 
 def _posted(request: HttpRequest) -> tuple[str, str]:
     """The outcome and the text that the form sent."""
-    text = request.POST.get("text", "").replace("\r\n", "\n")  # forms send CRLF whatever was typed
-    return Answer.Outcome.DECLINED if "declined" in request.POST else Answer.Outcome.GIVEN, text
+    if "declined" in request.POST:
+        return Answer.Outcome.DECLINED, ""
+    return Answer.Outcome.GIVEN, request.POST.get("text", "").replace("\r\n", "\n")  # forms send CRLF
 
 
-def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) -> HttpResponse:
+def _too_late(request: HttpRequest, visit: Visit, number: int) -> HttpResponse:
+    """The sitting has ended. Who sent what is stored, as a double click does, has lost nothing; others are told."""
+    given = visit.given(number) if 1 <= number <= visit.total else None
+    if given is not None and (given.outcome, given.text) == _posted(request):
+        return redirect(next_address(visit))
+    problem = _("What you have just sent was not saved: the test had ended. What was saved before is kept.")
+    return render(request, "surveys/end.html", context_of(visit, problem=problem, **_codes(visit)), status=409)
+
+
+def _submit(request: HttpRequest, visit: Visit, number: int) -> HttpResponse:
     outcome, text = _posted(request)
     try:
         task_submit(
-            sitting=progress.sitting,
-            stimulus_id=progress.stimuli[number - 1].pk,
+            visit=visit,
+            number=number,
             outcome=outcome,
             text=text,
             seen_revision=_whole(request.POST.get("seen")),
-            duration_ms=_whole(request.POST.get("duration")),
+            timing=timing_read(request.POST.get("timing", "")),
         )
     except SittingClosedError:  # meanwhile, in another tab or by the other half of a double click
-        return _too_late(request, progress_of(progress.sitting), number, secret)
+        return _too_late(request, visit_again(visit), number)
     except AnswerEmptyError:
         problem = _("Nothing is written. Write a sentence, or press “I cannot make a sentence”.")
     except AnswerTooLongError:
@@ -194,10 +179,8 @@ def _submit(request: HttpRequest, progress: Progress, number: int, secret: str) 
         problem = _("The answer contains a character that cannot be stored. Please type it again.")
         text = text.replace("\x00", "")
     else:
-        if number == progress.total:
-            return redirect("participant_end", secret)
-        return redirect("participant_task", secret, number + 1)
-    return _task_page(request, progress, number, secret, problem=problem, text=text, status=422)
+        return redirect(next_address(visit, after=number))
+    return _task_page(request, visit, number, problem=problem, text=text, status=422)
 
 
 def _whole(value: str | None) -> int | None:
@@ -206,48 +189,50 @@ def _whole(value: str | None) -> int | None:
 
 
 def _task_page(
-    request: HttpRequest,
-    progress: Progress,
-    number: int,
-    secret: str,
-    *,
-    problem: str = "",
-    text: str | None = None,
-    status: int = 200,
+    request: HttpRequest, visit: Visit, number: int, *, problem: str = "", text: str | None = None, status: int = 200
 ) -> HttpResponse:
-    stimulus = progress.stimuli[number - 1]
-    answer = progress.answers.get(stimulus.pk)
-    context = _context(
-        progress.sitting,
-        secret,
-        stimulus=stimulus,
-        answer=answer,
+    given = visit.given(number)
+    context = context_of(
+        visit,
+        stimulus=visit.stimulus(number),
+        given=given,
         number=number,
-        total=progress.total,
-        done=len(progress.answers),
-        percent=round(100 * (number - 1) / progress.total),
-        text=(answer.text if answer else "") if text is None else text,
+        total=visit.total,
+        percent=round(100 * (number - 1) / visit.total),
+        text=(given.text if given else "") if text is None else text,
         problem=problem,
+        next_address=next_address(visit, after=number),
     )
     return render(request, "surveys/task.html", context, status=status)
 
 
 @require_safe
 @participant_page
-def end(request: HttpRequest, sitting: Sitting, secret: str) -> HttpResponse:
-    """Thanks and the completion code; or, for one who left, that they left."""
-    if sitting.state == Sitting.State.OPEN:
-        return redirect("participant", secret)
-    return render(request, "surveys/end.html", _context(sitting, secret))
+def end(request: HttpRequest, visit: Visit) -> HttpResponse:
+    """Thanks and the codes; or, for one who left or was screened out, that they did."""
+    if visit.is_open:
+        return redirect("participant", visit.secret)
+    if visit.is_finished and visit.unanswered(visit.facts.questions_at(Question.Place.AFTER)):
+        return redirect(next_address(visit))
+    return render(request, "surveys/end.html", context_of(visit, **_codes(visit)))
+
+
+def _codes(visit: Visit) -> dict[str, str]:
+    """The code to hand in, and the platform's address to hand it in at; empty where there is none."""
+    survey = visit.survey
+    code = survey.screen_out_code if visit.screened_out else visit.own_code or survey.completion_code
+    if not (visit.is_finished or visit.screened_out) or not code:
+        return {"code": "", "return_url": ""}
+    return {"code": code, "return_url": survey.return_url.replace("{code}", code)}
 
 
 @csrf_exempt  # see the module's docstring
 @require_http_methods(["GET", "HEAD", "POST"])
 @participant_page
-def leave(request: HttpRequest, sitting: Sitting, secret: str) -> HttpResponse:
+def leave(request: HttpRequest, visit: Visit) -> HttpResponse:
     if request.method == "POST":
-        participant_leave(sitting=sitting)
-        return redirect("participant_end", secret)
-    if sitting.state != Sitting.State.OPEN:
-        return redirect("participant_end", secret)
-    return render(request, "surveys/leave.html", _context(sitting, secret))
+        participant_leave(sitting_id=visit.sitting_id)
+        return redirect("participant_end", visit.secret)
+    if not visit.is_open:
+        return redirect("participant_end", visit.secret)
+    return render(request, "surveys/leave.html", context_of(visit))

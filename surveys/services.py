@@ -1,70 +1,178 @@
-"""The only writer of surveys, participants, consents and exposures."""
+"""The only writer of surveys, participants, consents, exposures and arrivals (questionnaires: question_services)."""
 
 import hashlib
 import secrets
 import uuid
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
 
-from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.models import Instrument, Respondent, Sitting
+from corpus.ordering import order_within_bands
 from corpus.services import Recorded, answer_record, sitting_finish, sitting_start, sitting_stop
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
-from surveys.models import Consent, ConsentDocument, Exposure, Participant, Survey
+from surveys.models import Arrival, Consent, ConsentDocument, Exposure, Participant, Platform, Purpose, Survey
+from surveys.platforms import RULES, may_return_by
+from surveys.timing import Timing
+from surveys.visits import Visit
 
 # No letters or digits that are read for one another: people type completion codes by hand.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
-
-
+CODE_LENGTH = 8
 SLUG_BEGIN = 50  # characters of the study's address in a survey's: both may have 60, and a number follows
 
 
 class SurveyNotOpenError(Exception):
-    """The survey takes nobody new: it has not been opened, or it has been closed."""
+    """The survey takes nobody new: it has not been opened, it is outside its times, or it has been closed."""
+
+
+class QuotaFullError(Exception):
+    """Every place is taken. Places come back when people leave or stay away."""
+
+
+class AlreadyStartedError(Exception):
+    """This id has started, on another device, and is too easily guessed to be let in by it alone."""
+
+
+class SurveyFieldFrozenError(Exception):
+    """Participants have come: what they were shown or promised no longer changes."""
+
+
+def code_make() -> str:
+    return "".join(secrets.choice(CODE_ALPHABET) for _ in range(CODE_LENGTH))
 
 
 @transaction.atomic
-def consent_document_ensure(*, study: Study, language: str, text: str) -> ConsentDocument:
+def consent_document_ensure(
+    *, study: Study, language: str, text: str, purpose: str = Purpose.PARTICIPATION
+) -> ConsentDocument:
     """The document with exactly this text: the one that exists, or the study's next version."""
     text = text.replace("\r\n", "\n").strip()
     sha256 = hashlib.sha256(text.encode()).hexdigest()
     Study.objects.select_for_update().get(pk=study.pk)
-    documents = ConsentDocument.objects.filter(study=study, language=language)
+    documents = ConsentDocument.objects.filter(study=study, language=language, purpose=purpose)
     same = documents.filter(sha256=sha256).first()
     if same:
         return same
     last = documents.order_by("-version").first()
     return ConsentDocument.objects.create(
-        study=study, language=language, version=last.version + 1 if last else 1, text=text, sha256=sha256
+        study=study,
+        purpose=purpose,
+        language=language,
+        version=last.version + 1 if last else 1,
+        text=text,
+        sha256=sha256,
     )
 
 
 @transaction.atomic
-def survey_create(*, instrument: Instrument, title: str, contact: str, consent_text: str, actor: User | None) -> Survey:
-    """A draft survey of the instrument; its public address is `<study>-<number>`, the study's cut to fit."""
+def survey_create(
+    *,
+    instrument: Instrument,
+    title: str,
+    contact: str,
+    consent_text: str,
+    actor: User | None,
+    publication_text: str = "",
+    third_party_text: str = "",
+    platform: str = Platform.DIRECT,
+    **fields: Any,
+) -> Survey:
+    """A draft survey of the instrument; its public address is `<study>-<number>`, the study's cut to fit.
+
+    `fields` are further columns of Survey, such as quota. An empty consent text means that this consent is not asked
+    for. Names of the platform's parameters and its return address are filled in where they are left out.
+    """
     study = Study.objects.select_for_update().get(pk=instrument.study_id)
     number = Survey.objects.filter(instrument__study=study).count() + 1
     begin = study.slug[:SLUG_BEGIN]
     while Survey.objects.filter(slug=f"{begin}-{number}").exists():
         number += 1
+    rule = RULES.get(Platform(platform))
+    if rule:
+        for name in ("person_parameter", "visit_parameter", "return_url"):
+            fields[name] = fields.get(name) or getattr(rule, name)
     survey = Survey.objects.create(
         instrument=instrument,
-        consent_document=consent_document_ensure(study=study, language=instrument.language, text=consent_text),
         slug=f"{begin}-{number}",
         title=title,
         contact=contact,
-        completion_code="".join(secrets.choice(CODE_ALPHABET) for _ in range(8)),
+        platform=platform,
+        **_documents(instrument, consent_text, publication_text, third_party_text),
+        **{**fields, "completion_code": fields.get("completion_code") or code_make()},
     )
     audit_record(actor=actor, study=study, action="survey_create", target=survey)
+    return survey
+
+
+def _documents(instrument: Instrument, consent: str, publication: str, third_parties: str) -> dict[str, Any]:
+    def document(text: str, purpose: str) -> ConsentDocument | None:
+        if not text.strip():
+            return None
+        return consent_document_ensure(study=instrument.study, language=instrument.language, text=text, purpose=purpose)
+
+    return {
+        "consent_document": document(consent, Purpose.PARTICIPATION),
+        "publication_document": document(publication, Purpose.PUBLICATION),
+        "third_party_document": document(third_parties, Purpose.THIRD_PARTIES),
+    }
+
+
+# What does not touch what people have been shown, and may change while they come.
+ALWAYS_CHANGEABLE = frozenset(
+    {"title", "contact", "quota", "hold_minutes", "opens_at", "closes_at", "return_url", "gap_minutes"}
+)
+
+
+@transaction.atomic
+def survey_update(
+    *,
+    survey: Survey,
+    actor: User | None,
+    consent_text: str | None = None,
+    publication_text: str = "",
+    third_party_text: str = "",
+    **fields: Any,
+) -> Survey:
+    """Change a survey. Once somebody has started, only ALWAYS_CHANGEABLE fields.
+
+    Raises SurveyFieldFrozenError, naming the fields; then nothing has changed.
+    """
+    survey = Survey.objects.select_for_update(of=("self",)).select_related("instrument__study").get(pk=survey.pk)
+    if consent_text is not None:
+        instrument = fields.get("instrument") or survey.instrument
+        fields |= _documents(instrument, consent_text, publication_text, third_party_text)
+    changed = {name: value for name, value in fields.items() if getattr(survey, name) != value}
+    if not changed:
+        return survey
+    frozen = set(changed) - ALWAYS_CHANGEABLE
+    if frozen and Participant.objects.filter(survey=survey).exists():
+        raise SurveyFieldFrozenError(*sorted(frozen))
+    for name, value in changed.items():
+        setattr(survey, name, value)
+    survey.revision += 1
+    survey.save(update_fields=[*changed, "revision"])
+    audit_record(
+        actor=actor,
+        study=survey.instrument.study,
+        action="survey_update",
+        target=survey,
+        detail={name: str(value)[:200] for name, value in changed.items()},
+    )
     return survey
 
 
 @transaction.atomic
 def survey_set_state(*, survey: Survey, state: str, actor: User | None) -> bool:
     """Open or close. Closing turns newcomers away; whoever has begun may finish. False: it was so already."""
-    changed = Survey.objects.filter(pk=survey.pk).exclude(state=state).update(state=state)
+    changed = Survey.objects.filter(pk=survey.pk).exclude(state=state).update(state=state, revision=F("revision") + 1)
     if changed:
         audit_record(
             actor=actor, study=survey.instrument.study, action=f"survey_{state}", target=survey, detail={"state": state}
@@ -81,72 +189,194 @@ def participant_secret(*, survey_id: int, start_key: uuid.UUID) -> str:
     return salted_hmac("surveys.participant", f"{survey_id}:{start_key}", algorithm="sha256").hexdigest()[:43]
 
 
-@transaction.atomic
-def participant_start(*, survey_id: int, start_key: uuid.UUID) -> str:
-    """Record the consent and open the sitting. Returns the participant's secret; repeating changes nothing.
+def arrival_record(*, survey_id: int, key: uuid.UUID) -> None:
+    """A consent page was opened in a real browser. Nothing of the person is kept; repeating changes nothing."""
+    Arrival.objects.bulk_create([Arrival(survey_id=survey_id, key=key)], ignore_conflicts=True)
 
-    Raises SurveyNotOpenError.
+
+def is_open(survey: Survey) -> bool:
+    """Whether newcomers are let in now, quota apart."""
+    now = timezone.now()
+    return (
+        survey.state == Survey.State.OPEN
+        and (survey.opens_at is None or survey.opens_at <= now)
+        and (survey.closes_at is None or now < survey.closes_at)
+    )
+
+
+def places_taken(survey: Survey) -> int:
+    """Finished sittings and those still alive. Who left, was excluded or has been away for long holds no place."""
+    since = timezone.now() - timedelta(minutes=survey.hold_minutes)
+    active = Exposure.objects.filter(sitting=OuterRef("pk")).filter(Q(onset_at__gte=since) | Q(submitted_at__gte=since))
+    return (
+        Sitting.objects.filter(
+            respondent__participant__survey=survey, standing__in=[Sitting.Standing.COUNTED, Sitting.Standing.PILOT]
+        )
+        .filter(
+            Q(state=Sitting.State.FINISHED) | Q(state=Sitting.State.OPEN) & (Q(started_at__gte=since) | Exists(active))
+        )
+        .count()
+    )
+
+
+@dataclass(frozen=True)
+class Newcomer:
+    """What the consent page sends: ids from the platform (empty on a direct link) and what was agreed to."""
+
+    start_key: uuid.UUID
+    person: str = ""
+    visit: str = ""
+    agreed: Collection[str] = ()  # of Purpose, besides participation
+    started_before: bool = False  # this browser has begun a survey of the study before
+
+
+@transaction.atomic
+def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
+    """Record the consents and open the sitting. Returns the participant's secret; repeating changes nothing.
+
+    Who comes back under the same platform id gets their own sitting again. A quota is counted under a lock on the
+    survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError.
     """
-    survey = Survey.objects.select_related("instrument__study", "consent_document").get(pk=survey_id)
-    secret = participant_secret(survey_id=survey_id, start_key=start_key)
-    if Participant.objects.filter(survey=survey, start_key=start_key).exists():
+    surveys = Survey.objects.select_related(
+        "instrument__study", "consent_document", "publication_document", "third_party_document"
+    )
+    survey = surveys.get(pk=survey_id)
+    if survey.quota is not None:
+        survey = surveys.select_for_update(of=("self",), no_key=True).get(pk=survey_id)
+    secret = participant_secret(survey_id=survey_id, start_key=newcomer.start_key)
+    if Participant.objects.filter(survey=survey, start_key=newcomer.start_key).exists():
         return secret
-    if survey.state != Survey.State.OPEN:
+    if newcomer.person:
+        known = Participant.objects.filter(survey=survey, external_id=newcomer.person).first()
+        if known:
+            return _come_back(known, newcomer)
+    if not is_open(survey):
         raise SurveyNotOpenError
-    respondent = Respondent.objects.create(study=survey.instrument.study, kind=Respondent.Kind.HUMAN)
+    if survey.quota is not None and places_taken(survey) >= survey.quota:
+        raise QuotaFullError
     try:
         with transaction.atomic():
-            participant = Participant.objects.create(
-                respondent=respondent, survey=survey, digest=secret_digest(secret), start_key=start_key
-            )
+            participant = _participant_create(survey, newcomer, secret)
     except IntegrityError:  # the other half of a double click was faster
-        respondent.delete()
+        known = Participant.objects.filter(survey=survey, start_key=newcomer.start_key).first()
+        if known is None:
+            known = Participant.objects.get(survey=survey, external_id=newcomer.person)
+            return _come_back(known, newcomer)
         return secret
-    document = survey.consent_document
-    Consent.objects.create(participant=participant, document=document, sha256=document.sha256)
-    sitting_start(respondent=respondent, instrument=survey.instrument, source_label=survey.title)
+    _consents_record(survey, participant, newcomer.agreed)
+    sitting_start(
+        respondent=participant.respondent,
+        instrument=survey.instrument,
+        source_label=survey.title,
+        standing=Sitting.Standing.PILOT if survey.is_pilot else Sitting.Standing.COUNTED,
+        order=_order(survey, newcomer.start_key),
+    )
     return secret
 
 
-def exposure_begin(*, sitting_id: int, stimulus_id: int) -> None:
-    """Note when a stimulus was first shown. Later showings change nothing."""
-    Exposure.objects.bulk_create(
-        [Exposure(sitting_id=sitting_id, stimulus_id=stimulus_id, onset_at=timezone.now())], ignore_conflicts=True
+def _come_back(participant: Participant, newcomer: Newcomer) -> str:
+    same_visit = bool(newcomer.visit) and newcomer.visit == participant.visit_id
+    if not same_visit:
+        if not may_return_by(participant.external_id):
+            raise AlreadyStartedError
+        _flag(participant, "visit_again")
+    return participant_secret(survey_id=participant.survey_id, start_key=participant.start_key)
+
+
+def _flag(participant: Participant, flag: str) -> None:
+    if flag not in participant.flags:
+        participant.flags = [*participant.flags, flag]
+        participant.save(update_fields=["flags"])
+
+
+def _participant_create(survey: Survey, newcomer: Newcomer, secret: str) -> Participant:
+    flags = ["browser_again"] if newcomer.started_before else []
+    if newcomer.person and (
+        Participant.objects.filter(external_id=newcomer.person, survey__instrument__study=survey.instrument.study_id)
+        .exclude(survey=survey)
+        .exists()
+    ):
+        flags.append("id_elsewhere")
+    respondent = Respondent.objects.create(study=survey.instrument.study, kind=Respondent.Kind.HUMAN)
+    return Participant.objects.create(
+        respondent=respondent,
+        survey=survey,
+        digest=secret_digest(secret),
+        start_key=newcomer.start_key,
+        external_id=newcomer.person,
+        visit_id=newcomer.visit,
+        completion_code=code_make() if survey.codes == Survey.Codes.UNIQUE else "",
+        flags=flags,
     )
+
+
+def _consents_record(survey: Survey, participant: Participant, agreed: Collection[str]) -> None:
+    documents = [survey.consent_document]
+    if survey.publication_document and Purpose.PUBLICATION in agreed:
+        documents.append(survey.publication_document)
+    if survey.third_party_document and Purpose.THIRD_PARTIES in agreed:
+        documents.append(survey.third_party_document)
+    Consent.objects.bulk_create(
+        Consent(participant=participant, document=document, sha256=document.sha256) for document in documents
+    )
+
+
+def _order(survey: Survey, start_key: uuid.UUID) -> list[int] | None:
+    if survey.order_scheme == Survey.OrderScheme.FIXED:
+        return None
+    stimuli = survey.instrument.stimuli.filter(is_practice=False).order_by("position")
+    return order_within_bands(list(stimuli.values_list("pk", "complexity")), f"{survey.seed}:{start_key}")
+
+
+EXPOSURE_BEGIN = """
+INSERT INTO surveys_exposure (sitting_id, stimulus_id, onset_at, device) VALUES (%s, %s, %s, '')
+ON CONFLICT ON CONSTRAINT exposure_one_per_sitting_stimulus DO NOTHING
+"""
+EXPOSURE_END = """
+INSERT INTO surveys_exposure (sitting_id, stimulus_id, onset_at, submitted_at, duration_ms, first_key_ms, away_ms,
+    pastes, pasted_characters, translated, device)
+VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+ON CONFLICT ON CONSTRAINT exposure_one_per_sitting_stimulus DO UPDATE SET
+    submitted_at = EXCLUDED.submitted_at, duration_ms = EXCLUDED.duration_ms, first_key_ms = EXCLUDED.first_key_ms,
+    away_ms = EXCLUDED.away_ms, pastes = EXCLUDED.pastes, pasted_characters = EXCLUDED.pasted_characters,
+    translated = EXCLUDED.translated, device = EXCLUDED.device
+"""
+
+
+def exposure_begin(*, sitting_id: int, stimulus_id: int) -> None:
+    """Note when a stimulus was first shown. Later showings change nothing. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute(EXPOSURE_BEGIN, [sitting_id, stimulus_id, timezone.now()])
+
+
+def _exposure_end(sitting_id: int, stimulus_id: int, timing: Timing) -> None:
+    """Posted without the page ever being shown, the answer's own time is the only onset there is."""
+    now = timezone.now()
+    with connection.cursor() as cursor:
+        cursor.execute(EXPOSURE_END, [sitting_id, stimulus_id, now, now, *timing.columns()])
 
 
 @transaction.atomic
 def task_submit(
-    *,
-    sitting: Sitting,
-    stimulus_id: int,
-    outcome: str,
-    text: str,
-    seen_revision: int | None,
-    duration_ms: int | None,
+    *, visit: Visit, number: int, outcome: str, text: str, seen_revision: int | None, timing: Timing
 ) -> Recorded:
-    """Record an answer with its times; the last missing one finishes the sitting.
+    """Record an answer with its times; the last one finishes the sitting. Two queries for a first answer.
 
     Raises what `corpus.services.answer_record` raises.
     """
+    stimulus_id = visit.order[number - 1]
     recorded = answer_record(
-        sitting_id=sitting.pk, stimulus_id=stimulus_id, outcome=outcome, text=text, seen_revision=seen_revision
+        sitting_id=visit.sitting_id, stimulus_id=stimulus_id, outcome=outcome, text=text, seen_revision=seen_revision
     )
     if recorded.changed and recorded.answer.revision == 1:
-        now = timezone.now()
-        updated = Exposure.objects.filter(sitting=sitting, stimulus_id=stimulus_id).update(
-            submitted_at=now, duration_ms=duration_ms
-        )
-        if not updated:  # posted without the page ever being shown; there is no onset but this
-            exposure_begin(sitting_id=sitting.pk, stimulus_id=stimulus_id)  # unless it is being shown at this moment
-            Exposure.objects.filter(sitting=sitting, stimulus_id=stimulus_id).update(submitted_at=now)
+        _exposure_end(visit.sitting_id, stimulus_id, timing)
     # Tasks are answered in order, so only the last one can complete the set.
-    if stimulus_id == sitting.order[-1] and Answer.objects.filter(sitting=sitting).count() == len(sitting.order):
-        sitting_finish(sitting_id=sitting.pk)
+    if number == visit.total:
+        sitting_finish(sitting_id=visit.sitting_id)
     return recorded
 
 
 @transaction.atomic
-def participant_leave(*, sitting: Sitting) -> None:
+def participant_leave(*, sitting_id: int) -> None:
     """The participant ends the survey early. The answers given so far stay, without a score."""
-    sitting_stop(sitting_id=sitting.pk, reason="left by the participant")
+    sitting_stop(sitting_id=sitting_id, reason="left by the participant")

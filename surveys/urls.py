@@ -1,15 +1,35 @@
 from django.urls import path
 
-from surveys import participant_views, views
+from surveys import entrance_views, participant_views, question_views, questionnaire_views, views
 
 urlpatterns = [
-    path("s/<slug:slug>/", participant_views.survey_enter, name="survey_enter"),
-    path("p/<str:secret>/", participant_views.participant, name="participant"),
     path("p/<str:secret>/<int:number>/", participant_views.task, name="participant_task"),
+    path("p/<str:secret>/", participant_views.participant, name="participant"),
+    path("p/<str:secret>/questions/<str:place>/", question_views.participant_questions, name="participant_questions"),
     path("p/<str:secret>/end/", participant_views.end, name="participant_end"),
     path("p/<str:secret>/leave/", participant_views.leave, name="participant_leave"),
+    path("s/<slug:slug>/", entrance_views.survey_enter, name="survey_enter"),
+    path("s/<slug:slug>/arrive/", entrance_views.survey_arrive, name="survey_arrive"),
     path("studies/<slug:slug>/surveys/", views.survey_list, name="survey_list"),
     path("studies/<slug:slug>/surveys/new/", views.survey_new, name="survey_new"),
     path("studies/<slug:slug>/surveys/<int:pk>/", views.survey, name="survey"),
+    path("studies/<slug:slug>/surveys/<int:pk>/edit/", views.survey_edit, name="survey_edit"),
     path("studies/<slug:slug>/surveys/<int:pk>/state/", views.survey_state, name="survey_state"),
+    path("studies/<slug:slug>/surveys/<int:pk>/preview/", views.survey_preview, name="survey_preview"),
+    path("studies/<slug:slug>/surveys/<int:pk>/review.tsv", views.survey_review, name="survey_review"),
+    path("studies/<slug:slug>/surveys/<int:pk>/questions/", questionnaire_views.question_list, name="question_list"),
+    path("studies/<slug:slug>/surveys/<int:pk>/questions/new/", questionnaire_views.question_new, name="question_new"),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/questions/copy/", questionnaire_views.question_copy, name="question_copy"
+    ),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/questions/<int:question>/",
+        questionnaire_views.question_edit,
+        name="question_edit",
+    ),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/questions/<int:question>/change/",
+        questionnaire_views.question_change,
+        name="question_change",
+    ),
 ]

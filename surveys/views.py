@@ -1,4 +1,6 @@
-"""The researcher's pages about surveys."""
+"""The researcher's pages about surveys and their questionnaires."""
+
+from typing import Any
 
 from django.conf import settings
 from django.contrib import messages
@@ -12,9 +14,19 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from studies.access import SignedIn, research_study
 from studies.selectors import links_are_local
 from surveys.forms import SurveyForm
-from surveys.models import Survey
+from surveys.models import Platform, Survey
+from surveys.platforms import RULES
+from surveys.questionnaire import QuestionsForm
+from surveys.review import review_file
 from surveys.selectors import surveys_of
-from surveys.services import survey_create, survey_set_state
+from surveys.services import (
+    ALWAYS_CHANGEABLE,
+    SurveyFieldFrozenError,
+    places_taken,
+    survey_create,
+    survey_set_state,
+    survey_update,
+)
 
 
 @login_required
@@ -33,18 +45,93 @@ def survey_new(request: SignedIn, slug: str) -> HttpResponse:
         survey = survey_create(actor=request.user, **form.cleaned_data)
         messages.success(request, _("The survey is a draft. Open it when you are ready."))
         return redirect("survey", slug, survey.pk)
-    return render(request, "surveys/survey_new.html", {"study": study, "form": form})
+    context = {"study": study, "form": form, "title": _("New survey"), "button": _("Make a draft")}
+    return render(request, "surveys/survey_form.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def survey_edit(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    study = research_study(request.user, slug)
+    survey = _survey(study.pk, pk)
+    form = SurveyForm(request.POST or None, study=study, initial=_initial(survey))
+    begun = survey.participants.exists()
+    if begun:
+        for name, field in form.fields.items():
+            field.disabled = name not in ALWAYS_CHANGEABLE
+    if request.method == "POST" and form.is_valid():
+        try:
+            survey_update(survey=survey, actor=request.user, **form.cleaned_data)
+        except SurveyFieldFrozenError:  # the first person came while the page was open
+            text = _("Somebody has begun meanwhile, so only what stays changeable can be saved. Nothing was changed.")
+            messages.error(request, text)
+            return redirect("survey_edit", slug, pk)
+        messages.success(request, _("Saved."))
+        return redirect("survey", slug, survey.pk)
+    context = {
+        "study": study,
+        "survey": survey,
+        "form": form,
+        "begun": begun,
+        "title": _("Edit the survey"),
+        "button": _("Save"),
+    }
+    return render(request, "surveys/survey_form.html", context)
+
+
+def _survey(study_id: int, pk: int) -> Survey:
+    surveys = Survey.objects.select_related(
+        "instrument__study", "consent_document", "publication_document", "third_party_document"
+    )
+    return get_object_or_404(surveys, instrument__study=study_id, pk=pk)
+
+
+def _initial(survey: Survey) -> dict[str, Any]:
+    names = [name for _legend, section in SurveyForm.SECTIONS for name in section if not name.endswith("_text")]
+    return {
+        **{name: getattr(survey, name) for name in names},
+        "consent_text": survey.consent_document.text,
+        "publication_text": survey.publication_document.text if survey.publication_document else "",
+        "third_party_text": survey.third_party_document.text if survey.third_party_document else "",
+    }
 
 
 @login_required
 @require_safe
 def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
-    survey = get_object_or_404(surveys_of(study), pk=pk)
-    link = settings.PUBLIC_URL + reverse("survey_enter", args=[survey.slug])
-    return render(
-        request, "surveys/survey.html", {"study": study, "survey": survey, "link": link, "local": links_are_local()}
-    )
+    survey = get_object_or_404(surveys_of(study).select_related("publication_document", "third_party_document"), pk=pk)
+    rule = RULES.get(Platform(survey.platform))
+    context = {
+        "study": study,
+        "survey": survey,
+        "link": _link(survey),
+        "local": links_are_local(),
+        "taken": places_taken(survey),
+        "n_questions": survey.questions.count(),
+        "wants_review_file": bool(rule and rule.wants_review_file) or survey.platform == Platform.OTHER,
+    }
+    return render(request, "surveys/survey.html", context)
+
+
+# How each platform writes "put the id here" in a task's address.
+PLACEHOLDERS = {
+    Platform.PROLIFIC: {
+        "PROLIFIC_PID": "{{%PROLIFIC_PID%}}",
+        "STUDY_ID": "{{%STUDY_ID%}}",
+        "SESSION_ID": "{{%SESSION_ID%}}",
+    },
+}
+
+
+def _link(survey: Survey) -> str:
+    """The address to give out, with the platform's placeholders where the ids come."""
+    address = settings.PUBLIC_URL + reverse("survey_enter", args=[survey.slug])
+    own = {survey.person_parameter: "…", survey.visit_parameter: "…"}
+    names = {name: value for name, value in own.items() if name}
+    if survey.person_parameter == "PROLIFIC_PID":
+        names = PLACEHOLDERS[Platform.PROLIFIC]
+    return address + ("?" + "&".join(f"{name}={value}" for name, value in names.items()) if names else "")
 
 
 @login_required
@@ -53,9 +140,40 @@ def survey_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     survey = get_object_or_404(Survey.objects.filter(instrument__study=study), pk=pk)
     state = request.POST.get("state")
-    if state not in (Survey.State.OPEN, Survey.State.CLOSED):
+    if state not in (Survey.State.OPEN, Survey.State.CLOSED) or survey.platform == Platform.IMPORTED:
         return HttpResponse(_("Say whether to open or to close."), status=400)
     if survey_set_state(survey=survey, state=state, actor=request.user):
         opened = state == Survey.State.OPEN
         messages.success(request, _("The survey is open.") if opened else _("The survey is closed to newcomers."))
     return redirect("survey", slug, pk)
+
+
+@login_required
+@require_safe
+def survey_preview(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The consent page and the questions as participants meet them. Nothing can be sent from here."""
+    study = research_study(request.user, slug)
+    survey = _survey(study.pk, pk)
+    questions = list(survey.questions.all())
+    pages = []
+    for place, after in sorted({(one.place, one.after_task) for one in questions}, key=_page_order):
+        own = [one for one in questions if (one.place, one.after_task) == (place, after)]
+        form = QuestionsForm(questions=own, language=survey.instrument.language)
+        pages.append({"place": place, "after": after, "form": form})
+    return render(request, "surveys/survey_preview.html", {"study": study, "survey": survey, "pages": pages})
+
+
+def _page_order(page: tuple[str, int | None]) -> tuple[int, int]:
+    return ["before", "between", "after"].index(page[0]), page[1] or 0
+
+
+@login_required
+@require_safe
+def survey_review(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """The file with which Toloka or Yandex Tasks accepts and rejects assignments in bulk."""
+    study = research_study(request.user, slug)
+    survey = _survey(study.pk, pk)
+    text = review_file(survey, reject_unfinished=request.GET.get("unfinished") == "reject")
+    response = HttpResponse(text.encode(), content_type="text/tab-separated-values; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="review-{survey.slug}.tsv"'
+    return response

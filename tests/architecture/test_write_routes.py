@@ -23,8 +23,11 @@ OPEN_TO_VISITORS = {
     "participant_task": "likewise: an answer",
     "participant_end": "likewise: the end of the sitting",
     "participant_leave": "likewise: leaving the study",
+    "participant_questions": "likewise: the questionnaire",
+    "survey_arrive": "a consent page says that it was opened; nothing of the person is kept",
 }
 SAMPLES = {"slug": "ours", "pk": 1, "run_pk": 1, "number": 1, "secret": "x" * 20, "name": "answers", "kind": "svg"}
+SAMPLES |= {"place": "before", "question": 1}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -6,8 +6,8 @@ from django.test import Client
 
 from corpus.models import Answer, Instrument, Sitting
 from surveys.models import Survey
-from surveys.selectors import sitting_of
 from surveys.services import survey_create, survey_set_state
+from surveys.visits import Visit, visit_of
 from tests.conftest import Cast
 
 
@@ -43,7 +43,11 @@ class Visitor:
 
     @property
     def sitting(self) -> Sitting:
-        found = sitting_of(self.address.split("/")[2])
+        return Sitting.objects.get(pk=self.visit.sitting_id)
+
+    @property
+    def visit(self) -> Visit:
+        found = visit_of(self.address.split("/")[2])
         assert found
         return found
 

@@ -8,7 +8,16 @@ from surveys.models import Survey
 from tests.conftest import Cast
 from tests.surveys.conftest import Visitor
 
-FIELDS = {"title": "Second", "contact": "c@example.org", "consent_text": "Yes.\n\n- one"}
+FIELDS = {
+    "title": "Second",
+    "contact": "c@example.org",
+    "platform": "direct",
+    "codes": "common",
+    "hold_minutes": 120,
+    "order_scheme": "fixed",
+    "seed": 1,
+    "consent_text": "Yes.\n\n- one",
+}
 
 
 def test_a_researcher_makes_and_opens_a_survey(cast: Cast, instrument) -> None:
