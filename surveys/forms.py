@@ -138,7 +138,7 @@ class SurveyForm(StyledForm):
     )
 
     SECTIONS = (
-        (gettext_lazy("What and for whom"), ("title", "instrument", "contact")),
+        (gettext_lazy("What and for whom"), ("title", "instrument", "contact"), False),
         (
             gettext_lazy("Platform and codes"),
             (
@@ -150,10 +150,11 @@ class SurveyForm(StyledForm):
                 "screen_out_code",
                 "return_url",
             ),
+            True,
         ),
-        (gettext_lazy("Places and times"), ("is_pilot", "quota", "hold_minutes", "opens_at", "closes_at")),
-        (gettext_lazy("Order and instruction"), ("order_scheme", "seed", "gap_minutes")),
-        (gettext_lazy("Consents"), ("consent_text", "publication_text", "third_party_text")),
+        (gettext_lazy("Places and times"), ("is_pilot", "quota", "hold_minutes", "opens_at", "closes_at"), True),
+        (gettext_lazy("Order and instruction"), ("order_scheme", "seed", "gap_minutes"), True),
+        (gettext_lazy("Consents"), ("consent_text", "publication_text", "third_party_text"), False),
     )
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
@@ -167,12 +168,22 @@ class SurveyForm(StyledForm):
             ("third_party_text", "consent.third_parties.ru.md"),
         ):
             self.fields[name].initial = study_text(file)
+        zone = _("Time zone: %(zone)s.") % {"zone": settings.TIME_ZONE}
         for name in ("opens_at", "closes_at"):
-            text = self.fields[name].help_text
-            self.fields[name].help_text = f"{text} {_('Time zone: %(zone)s.') % {'zone': settings.TIME_ZONE}}"
+            self.fields[name].help_text = f"{self.fields[name].help_text} {zone}"
 
-    def sections(self) -> list[tuple[Any, list[forms.BoundField]]]:
-        return [(legend, [self[name] for name in names]) for legend, names in self.SECTIONS]
+    def sections(self) -> list[dict[str, Any]]:
+        """What most surveys leave as it is stays folded until it holds something else or an error."""
+        sections = []
+        for legend, names, folds in self.SECTIONS:
+            fields = [self[name] for name in names]
+            told = [field for field in fields if field.errors or field.value() not in (self._usual(field.name))]
+            sections.append({"legend": legend, "fields": fields, "folds": folds, "open": bool(told)})
+        return sections
+
+    def _usual(self, name: str) -> tuple[Any, ...]:
+        usual = self.fields[name].initial
+        return (usual, str(usual), None, "", False)
 
     def clean_return_url(self) -> str:
         """Where people go after the last page: an address of the web, never a script."""

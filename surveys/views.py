@@ -87,7 +87,7 @@ def _survey(study_id: int, pk: int) -> Survey:
 
 
 def _initial(survey: Survey) -> dict[str, Any]:
-    names = [name for _legend, section in SurveyForm.SECTIONS for name in section if not name.endswith("_text")]
+    names = [name for _legend, section, _folds in SurveyForm.SECTIONS for name in section if not name.endswith("_text")]
     return {
         **{name: getattr(survey, name) for name in names},
         "consent_text": survey.consent_document.text,

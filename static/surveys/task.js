@@ -82,6 +82,12 @@
   let waiting = null; // what is being sent: it stays as it was when the button was pressed
   let timer = null;
 
+  function lost() {
+    state.textContent = state.dataset.offline;
+    state.classList.add("unsent");
+    timer = setTimeout(send, RETRY_MS);
+  }
+
   async function send() {
     clearTimeout(timer);
     if (!waiting) return;
@@ -90,8 +96,7 @@
     try {
       response = await fetch(form.action, { method: "POST", body: sent.body, redirect: "manual", cache: "no-store" });
     } catch {
-      state.textContent = state.dataset.offline;
-      timer = setTimeout(send, RETRY_MS);
+      lost();
       return;
     }
     if (response.type === "opaqueredirect") {
@@ -99,8 +104,7 @@
       store.clear();
       location.assign(form.dataset.next);
     } else if (response.status >= 500) {
-      state.textContent = state.dataset.offline;
-      timer = setTimeout(send, RETRY_MS);
+      lost();
     } else {
       finished = true;
       field.disabled = false;
