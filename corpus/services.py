@@ -34,6 +34,10 @@ class AnswerEmptyError(Exception):
     """Nothing was written. A respondent who cannot answer says so (outcome declined)."""
 
 
+class AnswerOutdatedError(Exception):
+    """The sender's page was older than the stored answer, and says something else: nothing has been overwritten."""
+
+
 class SittingUnansweredError(Exception):
     """A sitting is finished only when every stimulus has its answer."""
 
@@ -157,11 +161,12 @@ def answer_record(
     a first answer, five at the most.
 
     `seen_revision` is the revision that the sender's page showed (0: none). When the page is older than the stored
-    answer and shows the text that is sent, the sender changed nothing and the newer answer stays. `may_be_empty`: a
+    answer and shows the text that is sent, the sender changed nothing and the newer answer stays; with another text the
+    sender has to be told. `may_be_empty`: a
     model that keeps the format and gives no word has answered; a person who writes nothing has not.
 
     Raises SittingClosedError, StimulusNotInSittingError, AnswerEmptyError, AnswerTooLongError,
-    AnswerUnstorableError.
+    AnswerUnstorableError, AnswerOutdatedError.
     """
     if "\x00" in text:
         raise AnswerUnstorableError
@@ -186,6 +191,8 @@ def answer_record(
         return Recorded(answer, changed=True)
     if (answer.outcome, answer.text) == (outcome, text) or _is_untouched_page(answer, outcome, text, seen_revision):
         return Recorded(answer, changed=False)
+    if seen_revision is not None and seen_revision < answer.revision:
+        raise AnswerOutdatedError
     AnswerRevision.objects.create(
         answer=answer,
         number=answer.revision,

@@ -23,6 +23,7 @@ from corpus.models import Answer
 from corpus.services import (
     MAX_ANSWER_CHARACTERS,
     AnswerEmptyError,
+    AnswerOutdatedError,
     AnswerTooLongError,
     AnswerUnstorableError,
     SittingClosedError,
@@ -169,6 +170,8 @@ def _submit(request: HttpRequest, visit: Visit, number: int) -> HttpResponse:
         )
     except SittingClosedError:  # meanwhile, in another tab or by the other half of a double click
         return _too_late(request, visit_again(visit), number)
+    except AnswerOutdatedError:
+        return _outdated(request, visit_again(visit), number, text)
     except AnswerEmptyError:
         problem = _("Nothing is written. Write a sentence, or press “I cannot make a sentence”.")
     except AnswerTooLongError:
@@ -181,6 +184,14 @@ def _submit(request: HttpRequest, visit: Visit, number: int) -> HttpResponse:
     else:
         return redirect(next_address(visit, after=number))
     return _task_page(request, visit, number, problem=problem, text=text, status=422)
+
+
+def _outdated(request: HttpRequest, visit: Visit, number: int, text: str) -> HttpResponse:
+    """Another tab was faster. What is stored and what was sent stand side by side; the next press decides."""
+    given = visit.given(number)
+    stored = given.text if given and given.outcome == Answer.Outcome.GIVEN else _("I cannot make a sentence")
+    problem = _("Meanwhile this answer was saved in another tab or window: “%(stored)s”. To replace it, press the same button again.")
+    return _task_page(request, visit, number, problem=problem % {"stored": stored}, text=text, status=409)
 
 
 def _whole(value: str | None) -> int | None:

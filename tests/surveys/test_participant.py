@@ -202,6 +202,20 @@ def test_one_participants_address_opens_no_other_ones_answers(survey: Survey) ->
     assert one.texts() == {1: "мой ответ"} and other.texts() == {1: "чужой ответ"}
 
 
+def test_an_outdated_page_with_another_text_is_told(visitor: Visitor) -> None:
+    visitor.get(1)
+    visitor.answer(1, "из первой вкладки", seen="0")
+    page = visitor.answer(1, "из второй <b>вкладки", seen="0")
+    assert page.status_code == 409 and "из первой вкладки" in page.content.decode()
+    assert "из второй &lt;b&gt;вкладки</textarea>" in page.content.decode()  # nothing typed is lost
+    assert visitor.texts() == {1: "из первой вкладки"}
+    assert 'name="seen" value="1"' in page.content.decode()
+    assert visitor.answer(1, "из второй вкладки", seen="1").status_code == 302
+    assert visitor.texts() == {1: "из второй вкладки"}
+    assert visitor.answer(1, declined="1", seen="1").status_code == 409
+    assert visitor.texts() == {1: "из второй вкладки"}
+
+
 def test_query_counts(visitor: Visitor, django_assert_max_num_queries) -> None:
     with django_assert_max_num_queries(4):  # in a process that meets the survey for the first time
         visitor.get(1)
