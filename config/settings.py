@@ -119,6 +119,9 @@ LANGUAGE_COOKIE_NAME = "luria_language"
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True
 
+# What people upload, while it is being looked at. Every web process and worker must see the same folder.
+DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "data" / "files")))
+
 STATIC_URL = "/static/"
 STATIC_ROOT = env.str("STATIC_ROOT", default=None)  # set where collectstatic has filled it
 STATICFILES_DIRS = [BASE_DIR / "static"]

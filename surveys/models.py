@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from corpus.models import Instrument, Respondent, Sitting, Stimulus
+from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
 from studies.models import Study, User
 
 
@@ -101,6 +101,9 @@ class Survey(models.Model):
             models.CheckConstraint(
                 condition=Q(opens_at__isnull=True) | Q(closes_at__isnull=True) | Q(opens_at__lt=models.F("closes_at")),
                 name="survey_opens_before_it_closes",
+            ),
+            models.CheckConstraint(
+                condition=~Q(platform="imported") | Q(state="closed"), name="survey_imported_is_closed"
             ),
         ]
 
@@ -277,6 +280,67 @@ class ImportBatch(models.Model):
 
     def __str__(self) -> str:
         return f"{self.format} into {self.survey_id}"
+
+
+class ImportedAnswer(models.Model):
+    """Where an imported answer stands in its source. The times are as the source writes them; unknown stays empty."""
+
+    answer = models.OneToOneField(Answer, on_delete=models.PROTECT, related_name="imported")
+    batch = models.ForeignKey(ImportBatch, on_delete=models.PROTECT, related_name="answers")
+    file = models.PositiveSmallIntegerField(default=0)  # which of the batch's files
+    record = models.PositiveIntegerField()  # of the file, after the header, blank ones counted
+    assignment = models.CharField(max_length=100, blank=True)
+    status = models.CharField(max_length=40, blank=True)  # of the assignment, as the platform calls it
+    started = models.CharField(max_length=40, blank=True)  # ISO 8601; without a zone where the source has none
+    submitted = models.CharField(max_length=40, blank=True)
+    submitted_at = models.DateTimeField(null=True)  # None: the moment is not known
+    duration_ms = models.PositiveIntegerField(null=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["batch", "file", "record"], name="importedanswer_by_record")]
+
+    def __str__(self) -> str:
+        return f"{self.batch_id} record {self.record}"
+
+
+class PlatformRecord(models.Model):
+    """What a platform says about a participant (paid or not, how long it took). The latest row counts."""
+
+    participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="platform_records")
+    batch = models.ForeignKey(ImportBatch, on_delete=models.PROTECT, related_name="platform_records")
+    record = models.PositiveIntegerField()
+    status = models.CharField(max_length=40)
+    seconds = models.PositiveIntegerField(null=True)
+    data = models.JSONField(default=dict)  # age, sex, and the columns that the person importing chose
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["participant", "batch"], name="platformrecord_one_per_participant_batch")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.participant_id} {self.status}"
+
+
+class ImportDraft(models.Model):
+    """A file that was sent and not yet imported. Its bytes lie in DATA_DIR until then, or for a day."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="import_drafts")
+    instrument = models.ForeignKey(Instrument, on_delete=models.PROTECT, related_name="+")
+    key = models.UUIDField(default=uuid.uuid4)
+    name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveIntegerField()
+    format = models.CharField(max_length=40, blank=True)  # empty: seen from the file
+    settings = models.JSONField(default=dict)
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key"], name="importdraft_unique_key")]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class ExclusionRule(models.Model):

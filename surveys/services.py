@@ -171,8 +171,11 @@ def survey_update(
 
 @transaction.atomic
 def survey_set_state(*, survey: Survey, state: str, actor: User | None) -> bool:
-    """Open or close. Closing turns newcomers away; whoever has begun may finish. False: it was so already."""
-    changed = Survey.objects.filter(pk=survey.pk).exclude(state=state).update(state=state, revision=F("revision") + 1)
+    """Open or close. Closing turns newcomers away; whoever has begun may finish. False: it was so already, or the
+    survey holds imported answers and is never open.
+    """
+    changing = Survey.objects.filter(pk=survey.pk).exclude(state=state).exclude(platform=Platform.IMPORTED)
+    changed = changing.update(state=state, revision=F("revision") + 1)
     if changed:
         audit_record(
             actor=actor, study=survey.instrument.study, action=f"survey_{state}", target=survey, detail={"state": state}

@@ -1,0 +1,114 @@
+"""What importers say, in sentences. The codes are those of `--json` and of docs/importing.md."""
+
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, pgettext_lazy
+
+from surveys.importers.faults import Fault
+
+# What is wrong with the whole file; %(detail)s is plain text from it.
+FAULTS = {
+    "too_large": gettext_lazy("the file is larger than %(detail)s bytes; split it"),
+    "empty": gettext_lazy("the file is empty"),
+    "not_a_table": gettext_lazy("this is not a table (it looks like: %(detail)s); download the export again"),
+    "undecodable": gettext_lazy("these are no characters of the encoding (%(detail)s); choose the right one"),
+    "truncated": gettext_lazy("the file ends in the middle of a record; download it again"),
+    "nul": gettext_lazy("there is a NUL character, which no text has"),
+    "bad_csv": gettext_lazy("the quotation marks do not fit: %(detail)s"),
+    "no_header": gettext_lazy("the first line should name the columns, and is blank"),
+    "no_records": gettext_lazy("there is a header and not a single record"),
+    "too_many_fields": gettext_lazy("the record has more fields than the header (%(detail)s)"),
+    "short_record": gettext_lazy("record %(detail)s ends before a column that is needed"),
+    "too_many_rows": gettext_lazy("there are more than %(detail)s records; split the file"),
+    "too_many_columns": gettext_lazy("there are more than %(detail)s columns"),
+    "zip_bomb": gettext_lazy("unpacked, the workbook would be far too large (%(detail)s)"),
+    "merged_cells": gettext_lazy("the cells %(detail)s are merged: whose value it is cannot be said; unmerge them"),
+    "choose_sheet": gettext_lazy("several sheets hold something: say which (%(detail)s)"),
+    "no_sheet": gettext_lazy("there is no such sheet; there are: %(detail)s"),
+    "formula_without_value": gettext_lazy(
+        "the formula in %(detail)s has no calculated value; open the file in a spreadsheet and save it"
+    ),
+    "missing_column": gettext_lazy("there is no column “%(detail)s”"),
+    "doubled_column": gettext_lazy("several columns are called “%(detail)s”: name the one by its position"),
+    "missing_setting": gettext_lazy("say which column or values these are: %(detail)s"),
+    "bad_setting": gettext_lazy("this setting cannot be: %(detail)s"),
+    "no_answer_columns": gettext_lazy("no column asks a stimulus of the instrument: say which column answers which"),
+    "unknown_items": gettext_lazy("the instrument has no stimulus with this number: %(detail)s"),
+    "doubled_item": gettext_lazy("several columns answer the same stimulus: %(detail)s"),
+    "choose_instrument": gettext_lazy("the file holds several instruments: say which (%(detail)s)"),
+    "choose_for_excel": gettext_lazy(
+        "every text that begins with an apostrophe may be one of the file for Excel: say whether this is that file"
+    ),
+}
+
+# Why a record (or one answer of it) is not stored.
+REASONS = {
+    "duplicate": gettext_lazy("a second answer of one person to one stimulus; the first one stays"),
+    "duplicate_respondent": gettext_lazy("a second submission of one person; the first one stays"),
+    "no_consent": gettext_lazy("no consent"),
+    "unknown_item": gettext_lazy("the instrument has no such stimulus"),
+    "practice_task": gettext_lazy("a practice task of the instrument"),
+    "training_task": gettext_lazy("a training task of the platform (it shows a hint)"),
+    "control_task": gettext_lazy("a control task of the platform (it has a known answer)"),
+    "rejected": gettext_lazy("rejected"),
+    "skipped_assignment": gettext_lazy("the person skipped the assignment"),
+    "expired_assignment": gettext_lazy("the assignment expired"),
+    "active_assignment": gettext_lazy("the assignment is still being done"),
+    "unknown_status": gettext_lazy("a status that is not known"),
+    "returned": gettext_lazy("returned by the person"),
+    "timed_out": gettext_lazy("timed out"),
+    "active": gettext_lazy("still under way"),
+    "partially_approved": gettext_lazy("approved in part"),
+    "screened_out": gettext_lazy("screened out"),
+    "no_respondent": gettext_lazy("the record names nobody"),
+    "unusable_respondent": gettext_lazy("the person's identifier is longer than 100 characters or holds a NUL"),
+    "unknown_participant": gettext_lazy("nobody of that identifier is in the study's surveys"),
+    "ambiguous_participant": gettext_lazy("the identifier is in several surveys, and the visit does not say in which"),
+    "too_long": gettext_lazy("longer than 2,000 characters"),
+    "unstorable_text": gettext_lazy("the text holds characters that no database can keep"),
+    "turned_into_date": gettext_lazy("a spreadsheet has turned the answer into a date; what was written is lost"),
+    "spreadsheet_error": gettext_lazy("a spreadsheet has replaced the answer by an error"),
+    "model_answer": gettext_lazy("an answer of a model, not of a person"),
+    "other_instrument": gettext_lazy("of another instrument"),
+    "later_sitting": gettext_lazy("a later sitting of the same person"),
+    "unknown_standing": gettext_lazy("a standing that is not known"),
+    "unknown_outcome": gettext_lazy("an outcome that is not known, or text where none can be"),
+    "withdrawn": gettext_lazy("the person has withdrawn; their answers do not come back"),
+    "conflict": gettext_lazy("another text is stored; it stays"),
+    "time_unreadable": gettext_lazy("stored, but its time could not be read"),
+}
+
+TARGETS = {
+    "no_title": gettext_lazy("Say what the survey that is to hold the answers is called (at most 200 characters)."),
+    "no_statement": gettext_lazy("Say how the people consented: a new survey needs that statement."),
+    "other_statement": gettext_lazy(
+        "The survey of this title was made with another statement of consent. People under another consent go into a "
+        "survey of their own: choose another title."
+    ),
+}
+
+FORMATS = {
+    "toloka": gettext_lazy("Toloka or Yandex Tasks: assignments of a pool"),
+    "google_forms": gettext_lazy("Google Forms: responses"),
+    "prolific": gettext_lazy("Prolific: participants of a study (no answers)"),
+    "luria": gettext_lazy("Luria: answers.csv of another study"),
+    "columns": pgettext_lazy("a kind of file", "Any other table: I say which column is what"),
+}
+SETTINGS = {
+    "item_column": gettext_lazy("the number or the given words of the stimulus"),
+    "answer_column": gettext_lazy("the answer"),
+    "respondent_column": gettext_lazy("who answered"),
+    "consent_yes": gettext_lazy("which values mean that the person agreed"),
+}
+
+
+def fault_text(fault: Fault) -> str:
+    """`line 3: …`, or without a line where none is to blame."""
+    detail = SETTINGS.get(fault.detail, fault.detail) if fault.code == "missing_setting" else fault.detail
+    text = FAULTS[fault.code] % {"detail": detail}
+    if fault.line is None:
+        return text
+    return _("line %(line)s: %(text)s") % {"line": fault.line, "text": text}
+
+
+def reason_text(code: str) -> str:
+    return str(REASONS.get(code, code))

@@ -1,0 +1,288 @@
+"""The only writer of imported answers and platform records."""
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone
+
+from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittings_import
+from corpus.models import Answer, Instrument, Respondent, Sitting
+from studies.models import Study, User
+from studies.services import audit_record, secret_digest
+from surveys.import_platform import batch_create, platform_compare, platform_store
+from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
+from surveys.importers.formats import plan_file
+from surveys.importers.items import Item
+from surveys.importers.plan import PlannedAnswer
+from surveys.importers.table import folded
+from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
+from surveys.services import survey_create
+
+
+class ImportTargetError(Exception):
+    """The survey that is to hold the answers cannot: `code` is one of `import_words.TARGETS`."""
+
+    def __init__(self, code: str) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True)
+class Target:
+    """Where the answers go: a survey of the instrument for imported answers, by its title; new where none has it.
+
+    `statement` says how the people consented, in the words of whoever imports; a new survey needs one.
+    """
+
+    title: str
+    statement: str = ""
+    publication: bool = False  # the consent covers publishing the answers
+    third_parties: bool = False  # and handing them to others, such as the provider of a model that judges
+
+
+@dataclass
+class Person:
+    """What is there of one external id."""
+
+    participant: Participant | None = None
+    sitting: Sitting | None = None
+    answers: dict[int, tuple[str, str]] = field(default_factory=dict)  # by stimulus number: outcome and text
+    external_id: str = ""
+    new: list[NewAnswer] = field(default_factory=list)
+
+
+@transaction.atomic
+def answers_import(
+    *,
+    instrument: Instrument,
+    files: Sequence[SourceFile],
+    format_name: str | None,
+    settings: dict[str, Any],
+    target: Target | None,
+    actor: User | None,
+    dry_run: bool = False,
+) -> ImportReport:
+    """Import the answers of the files, or (`dry_run`) say what would happen. Repeating brings in only what is new.
+
+    An answer that is there with another text stays and is named as a conflict. A fault in any file stores nothing; it
+    stands in the report. `target` may be missing in a dry run, and for Prolific's participants, which are joined to
+    people who are there. A dozen queries, and one insert per 2,000 rows.
+
+    Raises ImportTargetError.
+    """
+    stimuli = list(instrument.stimuli.order_by("position"))
+    items = [Item(stimulus.position, stimulus.text, stimulus.is_practice) for stimulus in stimuli]
+    plans = [plan_file(file.data, format_name=format_name, settings=settings, items=items) for file in files]
+    study = Study.objects.select_for_update().get(pk=instrument.study_id)  # two imports of one file come in a row
+    report = ImportReport(list(files), plans)
+    if report.fault:
+        return report
+    for number, plan in enumerate(plans):
+        report.skipped += [Named(number, skip.record, skip.reason, skip.item) for skip in plan.skipped]
+        report.warnings += [Named(number, skip.record, skip.reason, skip.item) for skip in plan.warnings]
+    if any(plan.people for plan in plans):
+        platform_compare(study, report)
+        if not dry_run:
+            platform_store(report, settings=settings, actor=actor, study=study)
+        return report
+    survey = _survey_of(instrument, target)
+    people = _compare(report, survey)
+    report.respondents = len(people)
+    report.incomplete = sum(
+        len(person.answers) < sum(not stimulus.is_practice for stimulus in stimuli) for person in people
+    )
+    if dry_run or not people:
+        return report
+    if target is None:
+        raise ImportTargetError("no_title")
+    survey = survey or _survey_create(instrument, target, actor)
+    _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor)
+    return report
+
+
+def _survey_of(instrument: Instrument, target: Target | None) -> Survey | None:
+    """The survey that the answers go to, where it is there already; it keeps the consent it was made with."""
+    if target is None:
+        return None
+    title = target.title.strip()
+    if not title or len(title) > 200 or "\0" in title + target.statement:
+        raise ImportTargetError("no_title")
+    survey = (
+        Survey.objects.filter(instrument=instrument, platform=Platform.IMPORTED, title=title)
+        .select_related("consent_document")
+        .first()
+    )
+    statement = target.statement.replace("\r\n", "\n").strip()
+    if survey is None and not statement:
+        raise ImportTargetError("no_statement")
+    if survey and statement and survey.consent_document.text != statement:
+        raise ImportTargetError("other_statement")
+    return survey
+
+
+def _survey_create(instrument: Instrument, target: Target, actor: User | None) -> Survey:
+    return survey_create(
+        instrument=instrument,
+        title=target.title.strip(),
+        contact="",
+        consent_text=target.statement,
+        publication_text=target.statement if target.publication else "",
+        third_party_text=target.statement if target.third_parties else "",
+        platform=Platform.IMPORTED,
+        state=Survey.State.CLOSED,
+        actor=actor,
+    )
+
+
+def _people_of(survey: Survey | None) -> dict[str, Person]:
+    """Everybody in the survey, by folded external id. Two queries."""
+    people: dict[str, Person] = {}
+    if survey is None:
+        return people
+    by_sitting: dict[int, Person] = {}
+    sittings = Sitting.objects.filter(respondent__participant__survey=survey, ordinal=1)
+    for sitting in sittings.select_related("respondent__participant"):
+        participant = sitting.respondent.participant
+        person = Person(participant, sitting, external_id=participant.external_id)
+        people[folded(participant.external_id)] = by_sitting[sitting.pk] = person
+    answers = Answer.objects.filter(sitting__in=list(by_sitting)).values_list(
+        "sitting_id", "stimulus__position", "outcome", "text"
+    )
+    for sitting_id, number, outcome, text in answers:
+        by_sitting[sitting_id].answers[number] = (outcome, text)
+    return people
+
+
+def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
+    """Sort the planned answers into new, there already, conflict and withdrawn. Returns the people with new ones."""
+    known = _people_of(survey)
+    touched: dict[str, Person] = {}
+    for number, plan in enumerate(report.plans):
+        for answer in plan.answers:
+            external_id = plan.external_ids[answer.respondent]
+            key = folded(external_id)
+            person = known.setdefault(key, Person(external_id=external_id))
+            there = person.answers.get(answer.item)
+            if person.sitting and person.sitting.standing == Sitting.Standing.WITHDRAWN:
+                report.skipped.append(Named(number, answer.record, "withdrawn", answer.item))
+            elif there is None:
+                person.answers[answer.item] = (answer.outcome, answer.text)
+                person.new.append(NewAnswer(number, answer))
+                report.answers.append(person.new[-1])
+                touched[key] = person
+            elif there == (answer.outcome, answer.text):
+                report.already += 1
+            else:
+                report.conflicts.append(Named(number, answer.record, "conflict", answer.item, answer.respondent))
+    return list(touched.values())
+
+
+def _store(
+    report: ImportReport,
+    people: list[Person],
+    survey: Survey,
+    stimuli: dict[int, int],
+    settings: dict[str, Any],
+    actor: User | None,
+) -> None:
+    now = timezone.now()
+    batch = batch_create(report, survey, settings, actor)
+    newcomers = [person for person in people if person.participant is None]
+    respondents = Respondent.objects.bulk_create(
+        [Respondent(study_id=survey.instrument.study_id, kind=Respondent.Kind.HUMAN) for _person in newcomers],
+        batch_size=BATCH,
+    )
+    participants = Participant.objects.bulk_create(
+        [
+            Participant(
+                respondent=respondent,
+                survey=survey,
+                digest=secret_digest(secrets.token_urlsafe(32)),  # of a secret that nobody has: no page opens with it
+                external_id=person.external_id,
+                visit_id=person.new[0].planned.assignment,
+            )
+            for person, respondent in zip(newcomers, respondents, strict=True)
+        ],
+        batch_size=BATCH,
+    )
+    _consents_create(survey, participants)
+    answers = sittings_import(
+        instrument=survey.instrument,
+        source_label=survey.title,
+        sittings=[
+            GivenSitting(
+                respondent,
+                [_given(new, stimuli) for new in person.new],
+                *_times(person, now),
+                standing=person.new[0].planned.standing,
+            )
+            for person, respondent in zip(newcomers, respondents, strict=True)
+        ],
+    )
+    planned = [new for person in newcomers for new in person.new]
+    for person in people:
+        if person.sitting is not None:
+            given = [_given(new, stimuli) for new in person.new]
+            finished_at = _times(person, now)[1]
+            answers += sitting_extend(sitting_id=person.sitting.pk, answers=given, finished_at=finished_at)
+            planned += person.new
+    ImportedAnswer.objects.bulk_create(
+        [_origin(answer, new, batch) for answer, new in zip(answers, planned, strict=True)], batch_size=BATCH
+    )
+    audit_record(
+        actor=actor,
+        study=survey.instrument.study,
+        action="answers_import",
+        target=batch,
+        detail={"survey": survey.slug, **report.counts},
+    )
+
+
+def _consents_create(survey: Survey, participants: Sequence[Participant]) -> None:
+    documents = (survey.consent_document, survey.publication_document, survey.third_party_document)
+    Consent.objects.bulk_create(
+        [
+            Consent(participant=participant, document=document, sha256=document.sha256)
+            for document in documents
+            if document is not None
+            for participant in participants
+        ],
+        batch_size=BATCH,
+    )
+
+
+def _given(new: NewAnswer, stimuli: dict[int, int]) -> GivenAnswer:
+    return GivenAnswer(stimuli[new.planned.item], new.planned.text, new.planned.outcome)
+
+
+def _times(person: Person, now: datetime) -> tuple[datetime, datetime]:
+    """When the sitting began and ended, as far as the source says. Where it does not, the time of the import stands in
+    (ImportedAnswer.submitted_at is then empty, and so is the export's column).
+    """
+    known = [
+        moment
+        for new in person.new
+        for moment in (new.planned.started_at, new.planned.submitted_at)
+        if moment is not None
+    ]
+    return (min(known), max(known)) if known else (now, now)
+
+
+def _origin(answer: Answer, new: NewAnswer, batch: ImportBatch) -> ImportedAnswer:
+    planned: PlannedAnswer = new.planned
+    return ImportedAnswer(
+        answer=answer,
+        batch=batch,
+        file=new.file,
+        record=planned.record,
+        assignment=planned.assignment,
+        status=planned.status,
+        started=planned.started or "",
+        submitted=planned.submitted or "",
+        submitted_at=planned.submitted_at,
+        duration_ms=planned.duration_ms,
+    )
