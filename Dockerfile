@@ -13,7 +13,8 @@ COPY . .
 RUN SECRET_KEY=only-while-the-image-is-built-and-in-no-layer PUBLIC_URL=http://localhost \
     DATABASE_URL=postgres://nobody@localhost/none BROKER_URL=redis://localhost \
     python manage.py collectstatic --no-input \
-    && useradd --system --create-home luria
+    && useradd --system --create-home luria \
+    && install --directory --owner luria /srv/data
 USER luria
 
 EXPOSE 8000

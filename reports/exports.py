@@ -6,7 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Rater
@@ -170,8 +171,9 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
             "stimulus__original",
             "outcome",
             "text",
-            "changed_at",
-            Subquery(exposure.values("duration_ms")[:1]),
+            # An imported answer came when its source says so, which may be unknown; the row is younger.
+            Case(When(imported__isnull=False, then="imported__submitted_at"), default="changed_at"),
+            Coalesce(Subquery(exposure.values("duration_ms")[:1]), "imported__duration_ms"),
             "sitting__instrument__refusal_below",
         )
     )

@@ -5,7 +5,7 @@ from typing import Any
 
 from surveys.importers.faults import Fault
 from surveys.importers.plan import Plan, PlannedAnswer, PlannedPerson
-from surveys.models import ImportBatch
+from surveys.models import ImportBatch, Survey
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,8 @@ class ImportReport:
     respondents: int = 0  # people with something new
     incomplete: int = 0  # people who will still lack answers
     batches: list[ImportBatch] = field(default_factory=list)
+    survey: Survey | None = None  # the one that is there already and is added to
+    digest: str = ""  # of all that would happen
 
     @property
     def fault(self) -> tuple[str, Fault] | None:

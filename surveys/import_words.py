@@ -81,8 +81,8 @@ TARGETS = {
     "no_title": gettext_lazy("Say what the survey that is to hold the answers is called (at most 200 characters)."),
     "no_statement": gettext_lazy("Say how the people consented: a new survey needs that statement."),
     "other_statement": gettext_lazy(
-        "The survey of this title was made with another statement of consent. People under another consent go into a "
-        "survey of their own: choose another title."
+        "The survey of this title was made with another statement of consent or another scope. People under another "
+        "consent go into a survey of their own: choose another title."
     ),
 }
 

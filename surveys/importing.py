@@ -1,5 +1,8 @@
 """The only writer of imported answers and platform records."""
 
+import dataclasses
+import hashlib
+import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -29,6 +32,10 @@ class ImportTargetError(Exception):
     def __init__(self, code: str) -> None:
         super().__init__(code)
         self.code = code
+
+
+class ImportStaleError(Exception):
+    """What would happen now is not what the person has seen."""
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,7 @@ def answers_import(
     target: Target | None,
     actor: User | None,
     dry_run: bool = False,
+    shown: str | None = None,
 ) -> ImportReport:
     """Import the answers of the files, or (`dry_run`) say what would happen. Repeating brings in only what is new.
 
@@ -72,7 +80,10 @@ def answers_import(
     stands in the report. `target` may be missing in a dry run, and for Prolific's participants, which are joined to
     people who are there. A dozen queries, and one insert per 2,000 rows.
 
-    Raises ImportTargetError.
+    `shown` is the digest of the dry run that the person has seen; where it would come out otherwise now, nothing is
+    stored.
+
+    Raises ImportTargetError, ImportStaleError.
     """
     stimuli = list(instrument.stimuli.order_by("position"))
     items = [Item(stimulus.position, stimulus.text, stimulus.is_practice) for stimulus in stimuli]
@@ -86,15 +97,17 @@ def answers_import(
         report.warnings += [Named(number, skip.record, skip.reason, skip.item) for skip in plan.warnings]
     if any(plan.people for plan in plans):
         platform_compare(study, report)
-        if not dry_run:
+        _seal(report, settings, target, shown)
+        if not dry_run and report.people:
             platform_store(report, settings=settings, actor=actor, study=study)
         return report
-    survey = _survey_of(instrument, target)
+    survey = report.survey = _survey_of(instrument, target)
     people = _compare(report, survey)
     report.respondents = len(people)
     report.incomplete = sum(
         len(person.answers) < sum(not stimulus.is_practice for stimulus in stimuli) for person in people
     )
+    _seal(report, settings, target, shown)
     if dry_run or not people:
         return report
     if target is None:
@@ -102,6 +115,17 @@ def answers_import(
     survey = survey or _survey_create(instrument, target, actor)
     _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor)
     return report
+
+
+def digest_of(value: Any) -> str:
+    return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _seal(report: ImportReport, settings: dict[str, Any], target: Target | None, shown: str | None) -> None:
+    """Raises ImportStaleError."""
+    report.digest = digest_of([report.as_json(), settings, target and dataclasses.asdict(target)])
+    if shown is not None and shown != report.digest:
+        raise ImportStaleError
 
 
 def _survey_of(instrument: Instrument, target: Target | None) -> Survey | None:
@@ -119,9 +143,18 @@ def _survey_of(instrument: Instrument, target: Target | None) -> Survey | None:
     statement = target.statement.replace("\r\n", "\n").strip()
     if survey is None and not statement:
         raise ImportTargetError("no_statement")
-    if survey and statement and survey.consent_document.text != statement:
+    if survey and not _agrees(survey, target, statement):
         raise ImportTargetError("other_statement")
     return survey
+
+
+def _agrees(survey: Survey, target: Target, statement: str) -> bool:
+    """Whether what is now said of the consents is what the survey was made with; nothing said is no other thing."""
+    covers = (survey.publication_document_id is not None, survey.third_party_document_id is not None)
+    said = (target.publication, target.third_parties)
+    if not statement:
+        return not any(now and not then for now, then in zip(said, covers, strict=True))
+    return survey.consent_document.text == statement and said == covers
 
 
 def _survey_create(instrument: Instrument, target: Target, actor: User | None) -> Survey:

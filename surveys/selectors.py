@@ -2,7 +2,7 @@ from django.db.models import Count, Q, QuerySet
 
 from corpus.models import Sitting
 from studies.models import Study
-from surveys.models import Survey
+from surveys.models import ImportBatch, Platform, Survey
 
 
 def surveys_of(study: Study) -> QuerySet[Survey]:
@@ -18,4 +18,18 @@ def surveys_of(study: Study) -> QuerySet[Survey]:
             n_left=Count(sittings, filter=counted & Q(**{f"{sittings}__state": Sitting.State.STOPPED})),
         )
         .order_by("pk")
+    )
+
+
+def imported_surveys_of(study: Study) -> QuerySet[Survey]:
+    """Surveys of answers collected elsewhere, with the counts of `surveys_of`. One query."""
+    return surveys_of(study).filter(platform=Platform.IMPORTED)
+
+
+def import_batches_of(study: Study) -> QuerySet[ImportBatch]:
+    """The latest first. One query."""
+    return (
+        ImportBatch.objects.filter(survey__instrument__study=study)
+        .select_related("survey__instrument", "survey__consent_document", "made_by")
+        .order_by("-pk")
     )

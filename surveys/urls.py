@@ -1,6 +1,13 @@
 from django.urls import path
 
-from surveys import entrance_views, participant_views, question_views, questionnaire_views, views
+from surveys import (
+    entrance_views,
+    import_views,
+    participant_views,
+    question_views,
+    questionnaire_views,
+    views,
+)
 
 urlpatterns = [
     path("p/<str:secret>/<int:number>/", participant_views.task, name="participant_task"),
@@ -14,6 +21,12 @@ urlpatterns = [
     path("studies/<slug:slug>/surveys/new/", views.survey_new, name="survey_new"),
     path("studies/<slug:slug>/surveys/<int:pk>/", views.survey, name="survey"),
     path("studies/<slug:slug>/surveys/<int:pk>/edit/", views.survey_edit, name="survey_edit"),
+    path("studies/<slug:slug>/imports/", import_views.import_list, name="import_list"),
+    path("studies/<slug:slug>/imports/new/", import_views.import_new, name="import_new"),
+    path("studies/<slug:slug>/imports/<int:pk>/", import_views.import_batch, name="import_batch"),
+    path("studies/<slug:slug>/imports/<uuid:key>/", import_views.import_draft, name="import_draft"),
+    path("studies/<slug:slug>/imports/<uuid:key>/import/", import_views.import_confirm, name="import_confirm"),
+    path("studies/<slug:slug>/imports/<uuid:key>/discard/", import_views.import_discard, name="import_discard"),
     path("studies/<slug:slug>/surveys/<int:pk>/state/", views.survey_state, name="survey_state"),
     path("studies/<slug:slug>/surveys/<int:pk>/preview/", views.survey_preview, name="survey_preview"),
     path("studies/<slug:slug>/surveys/<int:pk>/review.tsv", views.survey_review, name="survey_review"),

@@ -83,7 +83,7 @@ def _survey(study_id: int, pk: int) -> Survey:
     surveys = Survey.objects.select_related(
         "instrument__study", "consent_document", "publication_document", "third_party_document"
     )
-    return get_object_or_404(surveys, instrument__study=study_id, pk=pk)
+    return get_object_or_404(surveys.exclude(platform=Platform.IMPORTED), instrument__study=study_id, pk=pk)
 
 
 def _initial(survey: Survey) -> dict[str, Any]:
@@ -101,6 +101,8 @@ def _initial(survey: Survey) -> dict[str, Any]:
 def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     survey = get_object_or_404(surveys_of(study).select_related("publication_document", "third_party_document"), pk=pk)
+    if survey.platform == Platform.IMPORTED:
+        return redirect("import_list", slug)  # it has no link, and nobody opens it
     rule = RULES.get(Platform(survey.platform))
     context = {
         "study": study,

@@ -26,7 +26,7 @@ def is_toloka(header: list[str]) -> bool:
 
 
 def plan_toloka(table: Table, items: Items, settings: Settings, plan: Plan) -> None:
-    settings = _with_defaults(table, settings)
+    settings = with_defaults(table, settings)
     text = needed(table, plan, settings.answer_column, "answer_column")
     which = ItemColumn.of(table, plan, settings)
     places = {name: needed(table, plan, name, name) for name in (WORKER, STATUS)}
@@ -54,7 +54,7 @@ def plan_toloka(table: Table, items: Items, settings: Settings, plan: Plan) -> N
     answers.finish()
 
 
-def _with_defaults(table: Table, settings: Settings) -> Settings:
+def with_defaults(table: Table, settings: Settings) -> Settings:
     """The only output is the answer; of the inputs an `item_id` or else `lemmas` says which task it was."""
     chosen = settings
     if chosen.answer_column is None:
