@@ -6,7 +6,7 @@ from zoneinfo import available_timezones
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext as _t
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Instrument, Stimulus
@@ -36,7 +36,7 @@ class UploadForm(StyledForm):
         super().__init__(*args, **kwargs)
         instruments = cast(forms.ModelChoiceField, self.fields["instrument"])
         instruments.queryset = study.instruments.order_by("slug", "-version")
-        self.fields["file"].help_text = _t(
+        self.fields["file"].help_text = gettext(
             "CSV, TSV or XLSX, at most %(size)s MB. Nothing is imported yet: you will see what would happen."
         ) % {"size": MAX_BYTES // MEGABYTE}
 
@@ -44,7 +44,7 @@ class UploadForm(StyledForm):
         file: UploadedFile = self.cleaned_data["file"]
         if (file.size or 0) > MAX_BYTES:
             raise forms.ValidationError(
-                _t("The file has %(size)s MB; at most %(most)s MB can be imported at once. Split it.")
+                gettext("The file has %(size)s MB; at most %(most)s MB can be imported at once. Split it.")
                 % {"size": (file.size or 0) // MEGABYTE, "most": MAX_BYTES // MEGABYTE}
             )
         return file
@@ -93,8 +93,10 @@ class ChoicesForm(StyledForm):
         choices=[AS_SEEN, ("yes", _("yes: take its protective apostrophes away")), ("no", _("no"))],
     )
 
-    def __init__(self, *args: Any, sheets: Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, sheets: Sequence[str], format_name: str, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        if format_name != "luria":
+            del self.fields["for_excel"]
         if len(sheets) > 1:
             cast(forms.ChoiceField, self.fields["sheet"]).choices = [
                 ("", _("choose")),
@@ -113,22 +115,22 @@ class ChoicesForm(StyledForm):
         chosen = {name: self.cleaned_data[name] for name in names if self.cleaned_data.get(name)}
         if chosen.get("delimiter") == "tab":
             chosen["delimiter"] = "\t"
-        if self.cleaned_data["for_excel"]:
+        if self.cleaned_data.get("for_excel"):
             chosen["for_excel"] = self.cleaned_data["for_excel"] == "yes"
         return chosen
 
 
-def role_choices(format_name: str, stimuli: Sequence[Stimulus]) -> list[tuple[str, str]]:
-    """What a column can be, by format. Empty: there is nothing to choose."""
+def role_choices(format_name: str, header: str, stimuli: Sequence[Stimulus]) -> list[tuple[str, str]]:
+    """What the column of this header can be, by format. Empty: there is nothing to choose."""
     roles = {
-        "respondent": _t("who answered"),
-        "item": _t("number of the stimulus"),
-        "lemmas": _t("given words of the stimulus"),
-        "answer": _t("the answer"),
-        "started": _t("time of the start"),
-        "timestamp": _t("time of sending"),
-        "consent": _t("consent"),
-        "keep": _t("keep with the person"),
+        "respondent": gettext("who answered"),
+        "item": gettext("number of the stimulus"),
+        "lemmas": gettext("given words of the stimulus"),
+        "answer": gettext("the answer"),
+        "started": gettext("time of the start"),
+        "timestamp": gettext("time of sending"),
+        "consent": gettext("consent"),
+        "keep": gettext("keep with the person"),
     }
     of_format = {
         "toloka": ("item", "lemmas", "answer"),
@@ -136,6 +138,8 @@ def role_choices(format_name: str, stimuli: Sequence[Stimulus]) -> list[tuple[st
         "prolific": ("keep",),
         "luria": (),
     }
+    if format_name == "toloka" and not header.startswith(("INPUT:", "OUTPUT:")):
+        return []  # what Toloka adds itself needs no choice
     names = of_format.get(format_name, tuple(name for name in roles if name != "keep"))
     chosen = [(name, roles[name]) for name in names]
     if format_name in ("google_forms", "columns"):

@@ -26,7 +26,7 @@ from surveys.importers.decoding import ENCODINGS
 from surveys.importers.items import Item
 from surveys.importers.table import DELIMITERS
 from surveys.importing import ImportStaleError, ImportTargetError, Target, answers_import, digest_of
-from surveys.models import ImportBatch, ImportDraft
+from surveys.models import ImportDraft
 from surveys.selectors import import_batches_of, imported_surveys_of
 
 EXAMPLES = 10
@@ -68,7 +68,7 @@ def import_draft(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
         return _lost(request, study)
     if request.method == "POST":
         preview = preview_of(data, request.POST.get("format", ""), {})
-        form = ChoicesForm(request.POST, sheets=preview.sheets)
+        form = ChoicesForm(request.POST, sheets=preview.sheets, format_name=preview.format)
         if form.is_valid():
             draft_choose(
                 draft=draft, format_name=form.cleaned_data["format"], chosen=_chosen(request, form, preview, draft)
@@ -120,7 +120,12 @@ def import_batch(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     batch = get_object_or_404(import_batches_of(study), pk=pk)
     named = [Named(one.get("file", 0), one["record"], one["reason"], one.get("item")) for one in batch.skipped]
-    context = {"study": study, "batch": batch, "groups": _groups(named), "format": _format_title(batch)}
+    context = {
+        "study": study,
+        "batch": batch,
+        "groups": _groups(named),
+        "format": _format_title(batch.format.rpartition("_")[0]),
+    }
     return render(request, "surveys/import_batch.html", context)
 
 
@@ -143,9 +148,12 @@ def _chosen(request: HttpRequest, form: ChoicesForm, preview: Preview, draft: Im
     """What the posted form comes to. Columns are kept only as long as the file is read the same way."""
     reading = form.reading
     again = preview_of(draft_read(draft), form.cleaned_data["format"], reading)
-    known = {name for name, _title in role_choices(again.format, list(draft.instrument.stimuli.all()))}
-    posted = {place: request.POST.get(f"role-{place}", "") for place in range(len(again.header))}
-    roles = {place: role for place, role in posted.items() if role in known}
+    stimuli = list(draft.instrument.stimuli.all())
+    roles = {}
+    for place, header in enumerate(again.header):
+        role = request.POST.get(f"role-{place}", "")
+        if role in dict(role_choices(again.format, header, stimuli)):
+            roles[place] = role
     if request.POST.get("columns") != _columns_key(again):
         roles = roles_of(suggested(again, _items(draft)))
     importing = reading | settings_of(roles)
@@ -193,20 +201,25 @@ def _context(draft: ImportDraft, data: bytes, form: ChoicesForm | None = None) -
         problem = str(TARGETS[error.code])
     fault = preview.fault or (report.plans[0].error if report else None)
     named = [*report.skipped, *report.conflicts, *report.warnings] if report else []
+    columns = _columns(draft, preview, importing)
     has_answers = bool(report and report.answers)
     target = draft.settings.get("target", {})
     return {
         "study": draft.study,
         "draft": draft,
         "preview": preview,
-        "format": FORMATS[preview.format],
+        "format": _format_title(preview.format),
         "encoding": _encoding_title(preview.encoding),
         "separator": _separator_title(preview.delimiter),
-        "form": form or ChoicesForm(initial=_initial(draft, importing), sheets=preview.sheets),
-        "columns": _columns(draft, preview, importing),
+        "form": form
+        or ChoicesForm(initial=_initial(draft, importing), sheets=preview.sheets, format_name=preview.format),
+        "columns": columns,
         "columns_key": _columns_key(preview),
+        "may_choose": any(column["choices"] for column in columns),
         "consents": [(value, value in importing.get("consent_yes", [])) for value in preview.consents],
         "fault": fault_text(fault) if fault else "",
+        # Nothing is wrong with the file; the person has not said all of it yet.
+        "is_open": fault is not None and fault.code in ("missing_setting", "no_answer_columns"),
         "problem": problem,
         "report": None if fault else report,
         "counts": report.counts if report else {},
@@ -230,7 +243,7 @@ def _initial(draft: ImportDraft, importing: dict[str, Any]) -> dict[str, Any]:
 
 def _columns(draft: ImportDraft, preview: Preview, importing: dict[str, Any]) -> list[dict[str, Any]]:
     """A row for each column: its number for people, its header, its first values, and what it may be."""
-    choices = role_choices(preview.format, list(draft.instrument.stimuli.all()))
+    stimuli = list(draft.instrument.stimuli.all())
     roles = roles_of(importing)
     return [
         {
@@ -238,7 +251,9 @@ def _columns(draft: ImportDraft, preview: Preview, importing: dict[str, Any]) ->
             "number": place + 1,
             "header": header,
             "values": [row[place] for row in preview.rows if place < len(row)],
-            "choices": [(role, title, roles.get(place) == role) for role, title in choices],
+            "choices": [
+                (role, title, roles.get(place) == role) for role, title in role_choices(preview.format, header, stimuli)
+            ],
         }
         for place, header in enumerate(preview.header)
     ]
@@ -264,5 +279,5 @@ def _separator_title(delimiter: str | None) -> str:
     return titles[DELIMITERS[delimiter]] if delimiter else ""
 
 
-def _format_title(batch: ImportBatch) -> str:
-    return str(FORMATS.get(batch.format.rpartition("_")[0], batch.format))
+def _format_title(name: str) -> str:
+    return str(FORMATS[name]) if name in FORMATS and name != "columns" else _("table")

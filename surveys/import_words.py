@@ -29,7 +29,7 @@ FAULTS = {
     ),
     "missing_column": gettext_lazy("there is no column “%(detail)s”"),
     "doubled_column": gettext_lazy("several columns are called “%(detail)s”: name the one by its position"),
-    "missing_setting": gettext_lazy("say which column or values these are: %(detail)s"),
+    "missing_setting": gettext_lazy("it is not said yet which this is: %(detail)s"),
     "bad_setting": gettext_lazy("this setting cannot be: %(detail)s"),
     "no_answer_columns": gettext_lazy("no column asks a stimulus of the instrument: say which column answers which"),
     "unknown_items": gettext_lazy("the instrument has no stimulus with this number: %(detail)s"),
@@ -97,7 +97,7 @@ SETTINGS = {
     "item_column": gettext_lazy("the number or the given words of the stimulus"),
     "answer_column": gettext_lazy("the answer"),
     "respondent_column": gettext_lazy("who answered"),
-    "consent_yes": gettext_lazy("which values mean that the person agreed"),
+    "consent_yes": gettext_lazy("the values that mean that the person agreed"),
 }
 
 

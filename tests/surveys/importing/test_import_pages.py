@@ -101,7 +101,7 @@ def test_columns_are_chosen_with_their_first_values_in_sight(desk: Desk) -> None
     text = "кто;номер;слова;когда\nа-1;1;кошка сидит;05.03.2024 19:41\nа-1;2;мышь;05.03.2024 19:42\n"
     page = desk.send(text.encode("cp1251"))
     assert "Windows-1251" in page and "semicolon" in page and "а-1" in page
-    assert "say which column" in page  # nothing is guessed
+    assert "not said yet which" in page  # nothing is guessed
     roles = {"role-0": "respondent", "role-1": "item", "role-2": "answer", "role-3": "timestamp"}
     page = desk.choose(**roles, time_zone="Europe/Moscow")
     assert "2024-03-05T19:41:00" in page
@@ -115,7 +115,7 @@ def test_a_form_with_consent(desk: Desk) -> None:
     desk.send((FORM + rows).encode())
     assert desk.form()["role-3"] == "s1" and desk.form()["role-4"] == "s3"  # seen from the questions
     page = desk.choose(**{"role-1": "consent", "role-2": "respondent"})
-    assert "Which of these mean" in page and 'value="нет"' in page and "which values mean" in page
+    assert "Which of these mean" in page and 'value="нет"' in page and "the values that mean" in page
     page = desk.choose(consent_yes=["да"])
     assert "no_consent" in page and "тайна" not in page[page.index('id="check"') :]
     desk.confirm(page)
