@@ -4,6 +4,7 @@ import json
 import threading
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.core.management import CommandError, call_command
@@ -16,7 +17,7 @@ from surveys.import_report import SourceFile
 from surveys.importers import table
 from surveys.importing import ImportTargetError, Target, answers_import
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, PlatformRecord, Survey
-from surveys.services import SurveyNotOpenError, participant_start, survey_set_state
+from surveys.services import Newcomer, SurveyNotOpenError, participant_start, survey_set_state
 from tests.conftest import Cast
 from tests.surveys.importing.conftest import STATEMENT, toloka
 from tests.surveys.importing.test_rules import FORM, PROLIFIC
@@ -175,7 +176,7 @@ def test_an_imported_survey_is_never_open(run: Any, cast: Cast) -> None:
     with pytest.raises(IntegrityError, match="survey_imported_is_closed"), transaction.atomic():
         Survey.objects.update(state="open")
     with pytest.raises(SurveyNotOpenError):
-        participant_start(survey_id=survey.pk, start_key="6b4fb4f3-35b3-44d2-8a3a-3c8d7a1f4b59")
+        participant_start(survey_id=survey.pk, newcomer=Newcomer(start_key=uuid4()))
 
 
 def test_it_costs_few_queries_however_many_people(run: Any) -> None:

@@ -95,6 +95,8 @@ def test_from_the_file_to_the_batch(desk: Desk, data_dir: Path) -> None:
     assert LIST in desk.client.get("/studies/ours/surveys/").content.decode()
     survey = Survey.objects.get()
     assert desk.client.get(f"/studies/ours/surveys/{survey.pk}/")["Location"] == LIST
+    assert desk.client.get(f"/studies/ours/surveys/{survey.pk}/edit/").status_code == 404
+    assert Client().get(f"/s/{survey.slug}/").status_code == 403
 
 
 def test_columns_are_chosen_with_their_first_values_in_sight(desk: Desk) -> None:
