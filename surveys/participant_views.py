@@ -190,8 +190,11 @@ def _outdated(request: HttpRequest, visit: Visit, number: int, text: str) -> Htt
     """Another tab was faster. What is stored and what was sent stand side by side; the next press decides."""
     given = visit.given(number)
     stored = given.text if given and given.outcome == Answer.Outcome.GIVEN else _("I cannot make a sentence")
-    problem = _("Meanwhile this answer was saved in another tab or window: “%(stored)s”. To replace it, press the same button again.")
-    return _task_page(request, visit, number, problem=problem % {"stored": stored}, text=text, status=409)
+    problem = _(
+        "Meanwhile this answer was saved in another tab or window: “%(stored)s”. "
+        "To replace it, press the same button again."
+    ) % {"stored": stored}
+    return _task_page(request, visit, number, problem=problem, text=text, status=409)
 
 
 def _whole(value: str | None) -> int | None:
