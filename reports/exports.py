@@ -6,7 +6,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Rater
@@ -18,7 +19,8 @@ from reports.selectors import instruments_of, results_of
 from scoring.models import Criterion, Judge, Judgement, Rubric
 from scoring.selectors import labels_of
 from studies.models import Study
-from surveys.models import Exposure
+from surveys.facts import Median
+from surveys.models import Consent, Exposure, Purpose
 
 CHUNK = 2_000
 Rows = Iterator[Sequence[Any]]
@@ -46,6 +48,30 @@ ANSWERS = (
     "refusal",
     "given_at",
     "duration_ms",
+)
+PARTICIPANTS = (
+    *STUDY,
+    "instrument",
+    "instrument_version",
+    "survey",
+    "respondent",
+    "sitting",
+    "sitting_state",
+    "standing",
+    "reason",
+    "started_at",
+    "finished_at",
+    "n_answers",
+    "n_declined",
+    "median_ms",
+    "away_ms",
+    "n_translated",
+    "n_pasted",
+    "device",
+    "flags",
+    "consent_publication",
+    "consent_third_parties",
+    "withdrawn_at",
 )
 JUDGEMENTS = (
     *STUDY,
@@ -181,6 +207,52 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
         # An answer that was not given has no text: empty, as everything that is missing.
         given = text if outcome == Answer.Outcome.GIVEN else None
         yield [study.slug, study.simulated, *row, outcome, given, words, refusal, given_at, duration]
+
+
+def _people(study: Study) -> QuerySet[Sitting]:
+    """Every sitting of a survey's participants, the withdrawn ones among them: they have nothing left to hide."""
+    return Sitting.objects.filter(instrument__study=study, respondent__participant__isnull=False)
+
+
+def participant_rows(study: Study, rubric: Rubric) -> Rows:
+    """No text, no platform's id: the random number of the respondent joins these rows to the answers."""
+    answers = Answer.objects.filter(sitting=OuterRef("pk"), stimulus__is_practice=False).order_by().values("sitting")
+    exposures = Exposure.objects.filter(sitting=OuterRef("pk")).order_by().values("sitting")
+    agreed = Consent.objects.filter(participant=OuterRef("respondent__participant"))
+    rows = (
+        _people(study)
+        .order_by("pk")
+        .values_list(
+            "instrument__slug",
+            "instrument__version",
+            "respondent__participant__survey__slug",
+            "respondent__public_id",
+            "ordinal",
+            "state",
+            "standing",
+            "standing_reason",
+            "started_at",
+            "finished_at",
+            Coalesce(Subquery(answers.annotate(n=Count("pk")).values("n")), 0),
+            Subquery(answers.annotate(n=Count("pk", filter=Q(outcome=Answer.Outcome.DECLINED))).values("n")),
+            Subquery(exposures.annotate(median=Median("duration_ms")).values("median")),
+            Subquery(exposures.annotate(n=Sum("away_ms")).values("n")),
+            Subquery(exposures.annotate(n=Count("pk", filter=Q(translated=True))).values("n")),
+            Subquery(exposures.annotate(n=Count("pk", filter=Q(pastes__gt=0))).values("n")),
+            Subquery(exposures.annotate(device=Max("device")).values("device")),
+            "respondent__participant__flags",
+            Exists(agreed.filter(document__purpose=Purpose.PUBLICATION)),
+            Exists(agreed.filter(document__purpose=Purpose.THIRD_PARTIES)),
+            "respondent__participant__withdrawn_at",
+        )
+    )
+    for row in rows.iterator(chunk_size=CHUNK):
+        cells = dict(zip(PARTICIPANTS[len(STUDY) :], row, strict=True))
+        if cells["withdrawn_at"] is not None:  # what they did is theirs; that they took part is ours
+            cells |= dict.fromkeys(("n_declined", "median_ms", "away_ms", "n_translated", "n_pasted", "device"))
+        cells |= {name: cells[name] or None for name in ("reason", "device")}
+        cells["flags"] = ", ".join(cells["flags"]) or None
+        yield [study.slug, study.simulated, *cells.values()]
 
 
 def _judgements(study: Study) -> QuerySet[Judgement]:
@@ -392,6 +464,16 @@ EXPORTS = {
             lambda rubric: ANSWERS,
             answer_rows,
             lambda study, rubric: _answers(study).count(),
+        ),
+        Export(
+            "participants",
+            gettext_lazy(
+                "One row for each sitting of a person, withdrawn ones too: how far it went, its times and flags, and "
+                "whether it counts. No texts."
+            ),
+            lambda rubric: PARTICIPANTS,
+            participant_rows,
+            lambda study, rubric: _people(study).count(),
         ),
         Export(
             "judgements",
