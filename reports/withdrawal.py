@@ -118,7 +118,7 @@ def _gathered(study: Study, participant: Participant, way: str, actor: User | No
     texts = set(answers.values_list("text", flat=True))
     texts |= set(AnswerRevision.objects.filter(answer__in=answers).values_list("text", flat=True))
     for value, earlier in QuestionResponse.objects.filter(participant=participant).values_list("value", "earlier"):
-        texts |= {one for one in [value, *earlier] if isinstance(one, str)}
+        texts |= {one for one in [value, *(past.get("value") for past in earlier)] if isinstance(one, str)}
     lower_case = participant.survey.instrument.lower_case
     shown = {display_text(text, lower_case=lower_case) for text in texts}
     return Withdrawal(

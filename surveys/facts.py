@@ -12,6 +12,7 @@ from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal
 from surveys.exclusion import Facts, kind_of
 from surveys.models import Exposure, Participant, Question, QuestionResponse, Survey
+from surveys.questionnaire import attention_passed
 
 # Whom a rule may take, and whom another rule may have taken before. Pilots and withdrawn sittings count nowhere.
 EXCLUDABLE = (Sitting.Standing.COUNTED, Sitting.Standing.EXCLUDED)
@@ -121,20 +122,13 @@ def checks_failed(survey: Survey) -> Counter[int]:
 
     A check that was shown and left out is failed; one without a row was never reached.
     """
-    expected = dict(Question.objects.filter(survey=survey).exclude(expected="").values_list("pk", "expected"))
+    checks = Question.objects.filter(survey=survey).exclude(expected="").in_bulk()
     failed = Counter[int]()
-    live = QuestionResponse.objects.filter(question__in=expected, participant__withdrawn_at__isnull=True)
+    live = QuestionResponse.objects.filter(question__in=checks, participant__withdrawn_at__isnull=True)
     for participant, question, value in live.values_list("participant", "question", "value"):
-        if not is_as_asked(value, expected[question]):
+        if attention_passed(checks[question], value) is False:
             failed[participant] += 1
     return failed
-
-
-def is_as_asked(value: Any, expected: str) -> bool:
-    """Whether a response is the one that an attention check asks for; of several choices in any order."""
-    if isinstance(value, list):
-        return sorted(map(str, value)) == sorted(part.strip() for part in expected.split(","))
-    return str("" if value is None else value).strip().casefold() == expected.strip().casefold()
 
 
 def flag_counts(survey: Survey) -> dict[str, int]:

@@ -15,6 +15,7 @@ from django.core.paginator import Paginator
 from django.db.models import Q
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
@@ -23,16 +24,17 @@ from corpus.models import Sitting
 from studies.access import SignedIn, is_blinded, research_study
 from studies.models import Study
 from surveys.exclusion import BY_HAND, FLAGS, rule_words
-from surveys.facts import flag_counts, is_as_asked, sittings_of
+from surveys.facts import flag_counts, sittings_of
 from surveys.models import Exclusion, Participant, Survey
+from surveys.questionnaire import attention_passed, response_words
 from surveys.receipts import receipt_digest
 from surveys.rights_forms import ReasonForm, SittingFilterForm
+from surveys.services import places_taken
 from surveys.watching import (
     SIGNALS,
     SittingFilter,
     flags_of,
     flow_of,
-    places_used,
     sitting_tasks,
     sittings_listed,
     tasks_of,
@@ -64,7 +66,7 @@ def watch(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "study": study,
         "survey": survey,
         "flow": flow_of([survey.pk]),
-        "used": places_used(survey),
+        "used": places_taken(survey),
         "tasks": tasks_of(survey),
         "flags": flags_of(survey),
     }
@@ -142,8 +144,10 @@ def sitting_context(request: SignedIn, study: Study, survey: Survey, sitting: Si
     }
     if not blinded:
         responses = participant.responses.select_related("question").order_by("question__position")
+        language = get_language() or survey.instrument.language
         context["responses"] = [
-            (one, is_as_asked(one.value, one.question.expected) if one.question.expected else None) for one in responses
+            (one.question, response_words(one.question, one.value, language), attention_passed(one.question, one.value))
+            for one in responses
         ]
     return context
 

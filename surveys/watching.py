@@ -25,7 +25,6 @@ from django.db.models import (
     Sum,
 )
 from django.db.models.functions import Cast, Coalesce
-from django.utils import timezone
 from django.utils.translation import gettext_lazy
 
 from corpus.models import Answer, Sitting, Stimulus
@@ -134,14 +133,6 @@ def _reasons(surveys: Collection[int]) -> tuple[tuple[str, int], ...]:
         .annotate(n=Count("pk"))
     )
     return tuple(sorted(rows, key=lambda row: (-row[1], row[0])))
-
-
-def places_used(survey: Survey) -> int:
-    """How much of the quota is taken: finished sittings and those still alive that count or are pilots. One query."""
-    since = timezone.now() - timedelta(minutes=survey.hold_minutes)
-    active = Exposure.objects.filter(sitting=OuterRef("pk")).filter(Q(onset_at__gte=since) | Q(submitted_at__gte=since))
-    alive = Q(state=Sitting.State.OPEN) & (Q(started_at__gte=since) | Exists(active))
-    return sittings_of(survey).filter(Q(state=Sitting.State.FINISHED) | alive, standing__in=SHOWN).count()
 
 
 # --- the tasks -----------------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ from scoring.services import paper_rubric
 from studies.models import AuditEntry, Blinding
 from surveys.exclusion_services import sitting_exclude
 from surveys.models import Exposure, ImportBatch, Participant, Question, QuestionResponse, Survey
+from surveys.question_services import questions_respond
 from surveys.rights import receipt_issue
 from surveys.services import survey_create, survey_set_state
 from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_rater
@@ -74,7 +75,10 @@ def person(cast: Cast, survey: Survey) -> Participant:
         survey=survey, position=1, place="after", code="about", kind="long", text={"ru": "О чём вы думали?"}
     )
     QuestionResponse.objects.create(
-        participant=person, question=question, value=f"{WORD} думал о кошках весь день", earlier=[f"{WORD} не думал"]
+        participant=person,
+        question=question,
+        value=f"{WORD} думал о кошках весь день",
+        earlier=[{"value": f"{WORD} не думал"}],
     )
     ImportBatch.objects.create(
         survey=survey,
@@ -482,3 +486,31 @@ def test_no_code_reaches_the_log(person: Participant, capfd, caplog) -> None:
     out, err = capfd.readouterr()
     for logged in (caplog.text, out, err):
         assert code not in logged and code.replace("-", "") not in logged
+
+
+def test_the_participants_pages_lead_to_what_is_left(survey: Survey) -> None:
+    """From the last page by its code to the deletion; afterwards every page of theirs says that it is done."""
+    person = make_person(survey)
+    address = f"/p/{secret_of(person)}/"
+    page = Client().get(address + "end/").content.decode()
+    code = re.search(r'id="receipt">([^<]+)<', page).group(1)
+    assert code in Client().get(address + "end/").content.decode(), "a reload shows the same"
+    assert f'href="{address}withdraw/"' in page and 'href="/withdraw/"' in page
+    Client().post("/withdraw/", {"code": code, "confirm": "1"})
+    for tail in ("", "end/", "1/", "leave/"):
+        assert Client().get(address + tail)["Location"] == f"{address}withdraw/", tail
+    assert Client().post(address + "1/", {"text": TEXT})["Location"] == f"{address}withdraw/"
+    assert columns_with(WORD) == set()
+
+
+def test_a_questionnaire_sent_after_the_withdrawal_is_not_kept(person: Participant) -> None:
+    """Its page was read before: the post comes to the service with what was true then."""
+    question = Question.objects.get()
+    participant_withdraw(participant_id=person.pk, way=Way.RECEIPT)
+    questions_respond(
+        participant_id=person.pk,
+        sitting_id=sitting_of(person).pk,
+        questions=[question],
+        responses={question.pk: TEXT},
+    )
+    assert columns_with(WORD) == set()

@@ -17,7 +17,7 @@ from surveys.exclusion_services import (
     rule_lift,
     sitting_exclude,
 )
-from surveys.facts import facts_of, is_as_asked, sittings_taken
+from surveys.facts import facts_of, sittings_taken
 from surveys.models import Exclusion, ExclusionRule, Question, QuestionResponse, Survey
 from tests.conftest import Cast
 from tests.surveys.people import make_person, sitting_of
@@ -65,14 +65,6 @@ def test_every_kind_has_words_with_its_limit() -> None:
         words = rule_words(code, 2.5 if kind.unit else None)
         assert ("2.5" in words) is bool(kind.unit) and "%" not in words
     assert "100%" in rule_words("flag.100%", None)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected", "right"),
-    [("Кошка", "кошка", True), (3, "3", True), (["b", "a"], "a, b", True), (["a"], "a, b", False), (None, "a", False)],
-)
-def test_an_attention_check(value: object, expected: str, right: bool) -> None:
-    assert is_as_asked(value, expected) is right
 
 
 # --- facts of real sittings ------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from django.utils import timezone
 from studies.services import blinding_impose
 from surveys.models import Arrival, Survey
 from surveys.rights import receipt_issue
-from surveys.watching import SittingFilter, flags_of, flow_of, places_used, sittings_listed, tasks_of
+from surveys.watching import SittingFilter, flags_of, flow_of, sittings_listed, tasks_of
 from tests.conftest import Cast
 from tests.surveys.people import TEXTS, make_person, sitting_of
 
@@ -96,15 +96,6 @@ def test_flags(survey: Survey) -> None:
     assert found == {"browser_again": 2, "id_elsewhere": 1, "odd one": 1, "translated": 1, "pasted": 1, "away": 1}
     for flag, n in found.items():
         assert len(sittings_listed(survey, SittingFilter(flag=flag))) == n, flag
-
-
-def test_the_quota(survey: Survey) -> None:
-    make_person(survey)
-    make_person(survey, TEXTS[:1], state="open", minutes=1)
-    make_person(survey, TEXTS[:1], state="stopped")
-    make_person(survey, standing="withdrawn")
-    make_person(survey, [], begun=False, state="open", minutes=survey.hold_minutes + 5)
-    assert places_used(survey) == 2
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
