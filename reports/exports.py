@@ -6,8 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Sum
-from django.db.models.functions import Coalesce
+from django.db.models import Count, Max, OuterRef, Q, QuerySet, Subquery, Sum
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Rater
@@ -23,6 +22,7 @@ from surveys.facts import Median
 from surveys.models import Consent, Exposure, Purpose
 
 CHUNK = 2_000
+NOTHING_MEASURED = (None,) * 5
 Rows = Iterator[Sequence[Any]]
 
 STUDY = ("study", "simulated")
@@ -158,7 +158,7 @@ CALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file: its columns, its rows as they come from the database, and how many there are (one query each)."""
+    """A file: its columns, its rows as they come from the database, and how many there are (few queries each)."""
 
     name: str
     about: Any  # a lazy translation
@@ -215,44 +215,69 @@ def _people(study: Study) -> QuerySet[Sitting]:
 
 
 def participant_rows(study: Study, rubric: Rubric) -> Rows:
-    """No text, no platform's id: the random number of the respondent joins these rows to the answers."""
-    answers = Answer.objects.filter(sitting=OuterRef("pk"), stimulus__is_practice=False).order_by().values("sitting")
-    exposures = Exposure.objects.filter(sitting=OuterRef("pk")).order_by().values("sitting")
-    agreed = Consent.objects.filter(participant=OuterRef("respondent__participant"))
-    rows = (
-        _people(study)
-        .order_by("pk")
-        .values_list(
-            "instrument__slug",
-            "instrument__version",
-            "respondent__participant__survey__slug",
-            "respondent__public_id",
-            "ordinal",
-            "state",
-            "standing",
-            "standing_reason",
-            "started_at",
-            "finished_at",
-            Coalesce(Subquery(answers.annotate(n=Count("pk")).values("n")), 0),
-            Subquery(answers.annotate(n=Count("pk", filter=Q(outcome=Answer.Outcome.DECLINED))).values("n")),
-            Subquery(exposures.annotate(median=Median("duration_ms")).values("median")),
-            Subquery(exposures.annotate(n=Sum("away_ms")).values("n")),
-            Subquery(exposures.annotate(n=Count("pk", filter=Q(translated=True))).values("n")),
-            Subquery(exposures.annotate(n=Count("pk", filter=Q(pastes__gt=0))).values("n")),
-            Subquery(exposures.annotate(device=Max("device")).values("device")),
-            "respondent__participant__flags",
-            Exists(agreed.filter(document__purpose=Purpose.PUBLICATION)),
-            Exists(agreed.filter(document__purpose=Purpose.THIRD_PARTIES)),
-            "respondent__participant__withdrawn_at",
+    """No text, no platform's id: the random number of the respondent joins these rows to the answers. Four queries.
+
+    What is counted of each sitting is counted at one go and not for each row anew.
+    """
+    people = _people(study)
+    answers = {
+        sitting: (n, declined)
+        for sitting, n, declined in Answer.objects.filter(sitting__in=people.values("pk"), stimulus__is_practice=False)
+        .order_by()
+        .values_list("sitting")
+        .annotate(n=Count("pk"), declined=Count("pk", filter=Q(outcome=Answer.Outcome.DECLINED)))
+    }
+    measured = {
+        sitting: values
+        for sitting, *values in Exposure.objects.filter(sitting__in=people.values("pk"), stimulus__is_practice=False)
+        .order_by()
+        .values_list("sitting")
+        .annotate(
+            median=Median("duration_ms"),
+            away=Sum("away_ms"),
+            n_translated=Count("pk", filter=Q(translated=True)),
+            n_pasted=Count("pk", filter=Q(pastes__gt=0)),
+            last_device=Max("device"),
         )
+    }
+    consents = Consent.objects.filter(document__study=study).values_list("participant", "document__purpose")
+    agreed = set(consents.iterator(chunk_size=CHUNK))
+    rows = people.order_by("pk").values_list(
+        "instrument__slug",
+        "instrument__version",
+        "respondent__participant__survey__slug",
+        "respondent__public_id",
+        "ordinal",
+        "state",
+        "standing",
+        "standing_reason",
+        "started_at",
+        "finished_at",
+        "respondent__participant__flags",
+        "respondent__participant__withdrawn_at",
+        "respondent__participant",
+        "pk",
     )
-    for row in rows.iterator(chunk_size=CHUNK):
-        cells = dict(zip(PARTICIPANTS[len(STUDY) :], row, strict=True))
-        if cells["withdrawn_at"] is not None:  # what they did is theirs; that they took part is ours
-            cells |= dict.fromkeys(("n_declined", "median_ms", "away_ms", "n_translated", "n_pasted", "device"))
-        cells |= {name: cells[name] or None for name in ("reason", "device")}
-        cells["flags"] = ", ".join(cells["flags"]) or None
-        yield [study.slug, study.simulated, *cells.values()]
+    for *head, reason, started, finished, flags, withdrawn_at, participant, pk in rows.iterator(chunk_size=CHUNK):
+        n, declined = answers.get(pk, (0, None))
+        own = measured.get(pk, NOTHING_MEASURED)
+        if withdrawn_at is not None:  # what they did is theirs; that they took part is ours
+            declined, own = None, NOTHING_MEASURED
+        yield [
+            study.slug,
+            study.simulated,
+            *head,
+            reason or None,
+            started,
+            finished,
+            n,
+            declined,
+            *(None if value == "" else value for value in own),
+            ", ".join(flags) or None,
+            (participant, Purpose.PUBLICATION) in agreed,
+            (participant, Purpose.THIRD_PARTIES) in agreed,
+            withdrawn_at,
+        ]
 
 
 def _judgements(study: Study) -> QuerySet[Judgement]:

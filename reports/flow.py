@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 from django.utils.translation import gettext as _
+from django.utils.translation import pgettext
 
 from reports.figures import BAR, GRID, INK, WIDTH, Theme, styled
 from studies.models import Study
@@ -38,10 +39,14 @@ def flow_lines(flow: Flow) -> list[Line]:
         Line("started", _("started"), flow.started, True, about=_("a task was shown to them, or they have an answer")),
         Line("under_way", _("not finished so far"), flow.under_way, False, about=_("may still come back")),
         Line("left", _("left"), flow.left, False, about=_("ended the test before its last task")),
-        Line("finished", _("finished"), flow.finished, True, about=_("every task has an answer")),
+        Line("finished", pgettext("people", "finished"), flow.finished, True, about=_("every task has an answer")),
         Line("pilot", _("pilot"), flow.pilot, False, about=_("tried the survey out")),
         Line(
-            "withdrawn", _("withdrawn"), flow.withdrawn, False, about=_("took their answers back; the texts are gone")
+            "withdrawn",
+            pgettext("people", "withdrawn"),
+            flow.withdrawn,
+            False,
+            about=_("took their answers back; the texts are gone"),
         ),
     ]
     for reason, n in flow.excluded:
@@ -83,7 +88,7 @@ def flow_specification(study: Study, flow: Flow, *, theme: Theme = "light") -> d
         sort=None,
         axis=alt.Axis(labelLimit=190, labelExpr=f"{json.dumps(names)}[datum.value]", domain=False, ticks=False),
     )
-    x = alt.X("n:Q", title=_("People"), axis=alt.Axis(format="d", tickMinStep=1))
+    x = alt.X("n:Q", title=_("People"), axis=alt.Axis(format="d", tickMinStep=1, tickCount=6))
     colour = alt.condition("datum.stage", alt.value(BAR[theme]), alt.value(GRID[theme]))
     tips = [alt.Tooltip("label:N", title=_("Step")), alt.Tooltip("n:Q", title=_("People"), format="d")]
     bars = chart.mark_bar(height={"band": 0.7}).encode(y=y, x=x, color=colour, tooltip=tips)

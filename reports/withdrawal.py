@@ -149,7 +149,9 @@ class Held:
 def held_by_receipt(code: str) -> Held | None:
     """The participation that a receipt code belongs to. Two queries, one for what can be no code's."""
     digest = receipt_digest(code)
-    found = digest and Participant.objects.filter(receipt_digest=digest).select_related("survey").first()
+    found = (
+        digest and Participant.objects.filter(receipt_digest=digest).select_related("survey__instrument__study").first()
+    )
     return held_by(found) if found else None
 
 

@@ -59,7 +59,8 @@ def participant_withdraw_page(request: HttpRequest, secret: str) -> HttpResponse
 
 def _step(request: HttpRequest, held: Held, *, way: str, code: str = "", secret: str = "") -> HttpResponse:
     """What would go, then, confirmed, that it is gone."""
-    context = {"held": held, "survey": held.participant.survey, "code": code, "secret": secret}
+    survey = held.participant.survey
+    context = {"held": held, "survey": survey, "study": survey.instrument.study, "code": code, "secret": secret}
     if held.withdrawn:
         return render(request, "reports/withdraw_done.html", {**context, "before": True})
     if request.method == "POST" and "confirm" in request.POST:

@@ -68,7 +68,7 @@ def _rules(survey: Survey) -> list[dict[str, Any]]:
         .order_by("-pk")
     )
     live = {rule.pk: rule for rule in rules if rule.lifted_at is None and rule.kind != BY_HAND}
-    facts = facts_of(survey) if live else {}
+    facts = facts_of(survey, kinds={rule.kind for rule in live.values()}) if live else {}
     held = set(Exclusion.objects.filter(rule__in=live, lifted_at__isnull=True).values_list("rule", "sitting"))
     rows = []
     for rule in rules:
@@ -84,7 +84,7 @@ def _preview(survey: Survey, code: str, limit: float | None) -> dict[str, Any]:
     kind = kind_of(code)
     if kind is None:
         return {}
-    facts = facts_of(survey, kind=code)
+    facts = facts_of(survey, kinds={code})
     taken = [pk for pk, own in facts.items() if kind.takes(own, limit or 0)]
     shown = {
         sitting.pk: sitting

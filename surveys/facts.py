@@ -36,21 +36,19 @@ def sittings_taken(survey: Survey, kind: str, limit: float | None) -> list[int]:
     found = kind_of(kind)
     if found is None:
         return []
-    return [pk for pk, facts in facts_of(survey, kind=kind).items() if found.takes(facts, limit or 0)]
+    return [pk for pk, facts in facts_of(survey, kinds={kind}).items() if found.takes(facts, limit or 0)]
 
 
-def facts_of(survey: Survey, *, kind: str = "", only: Collection[int] | None = None) -> dict[int, Facts]:
+def facts_of(survey: Survey, *, kinds: Collection[str] | None = None) -> dict[int, Facts]:
     """The facts of the survey's excludable sittings, by id, oldest first.
 
-    `kind` leaves out what that kind does not look at and would be slow to read: the answers' texts, without which
-    refusals are not counted, and the responses to attention checks.
+    `kinds` leaves out what these kinds do not look at and would be slow to read: the answers' texts, without which
+    refusals are not counted, and the responses to attention checks. None: everything.
     """
     sittings = sittings_of(survey).filter(standing__in=EXCLUDABLE)
-    if only is not None:
-        sittings = sittings.filter(pk__in=only)
     exposures = _exposures(sittings)
-    refusals = _refusals(sittings, survey) if kind in ("", "refusals") else {}
-    failed = checks_failed(survey) if kind in ("", "checks_failed") else {}
+    refusals = _refusals(sittings, survey) if kinds is None or "refusals" in kinds else {}
+    failed = checks_failed(survey) if kinds is None or "checks_failed" in kinds else {}
     since = timezone.now() - timedelta(minutes=survey.hold_minutes)
     rows = sittings.order_by("pk").values_list(
         "pk", "state", "started_at", "finished_at", "respondent__participant", "respondent__participant__flags"
