@@ -12,6 +12,8 @@ from scoring.models import Judgement
 from scoring.services import judgements_retract
 from studies.models import Study
 from studies.services import blinding_impose
+from surveys.models import Participant
+from tests.api.conftest import add_survey
 from tests.reports.conftest import ALL, Built
 from tests.reports.test_csvfile import TEXTS
 
@@ -156,6 +158,8 @@ def test_sg3_texts_survive_the_exact_file_and_harm_nobody_in_the_other(bare, ins
 
 def test_simulated_data_says_so_in_every_file(built):
     Study.objects.filter(pk=built.cast.study.pk).update(simulated=True)
+    survey = add_survey(built.cast.study, built.instrument)
+    Participant.objects.create(respondent=built.answers["P1/1"].sitting.respondent, survey=survey, digest="p1")
     for name in EXPORTS:
         response = download(built, name)
         assert f'filename="ours-simulated-{name}.csv"' in response["Content-Disposition"]
