@@ -26,8 +26,8 @@ class CampaignSerializer(StudyRowSerializer):
     raters_per_answer = serializers.IntegerField()
     with_refusals = serializers.BooleanField()
     adjudicator = serializers.CharField(source="adjudicator.pseudonym", allow_null=True, help_text="pseudonym")
-    n_answers = serializers.IntegerField(help_text="answers fixed at the opening")
-    n_places = serializers.IntegerField(help_text="judgements asked for: answers × raters per answer")
+    n_answers = serializers.IntegerField(help_text="answers fixed at the opening, but for those withdrawn since")
+    n_places = serializers.IntegerField(help_text="judgements asked for: for each answer its raters")
     n_done = serializers.IntegerField(help_text="of these, done")
     opened_at = serializers.DateTimeField()
     closed_at = serializers.DateTimeField(allow_null=True)
@@ -123,7 +123,12 @@ class CampaignsViewSet(StudyReadViewSet):
 
     def rows(self) -> QuerySet[Campaign]:
         """One query."""
-        items = Item.objects.filter(campaign=OuterRef("pk")).order_by().values("campaign").annotate(n=Count("pk"))
+        items = (
+            Item.objects.filter(campaign=OuterRef("pk"), removed_at__isnull=True)
+            .order_by()
+            .values("campaign")
+            .annotate(n=Count("pk"))
+        )
         return (
             campaigns_of(self.study)
             .select_related("round", "adjudicator")

@@ -29,6 +29,10 @@ class PlaceNotYoursError(Exception):
     """The place does not exist, is another rater's, or went to another rater after lying idle."""
 
 
+class AnswerRemovedError(Exception):
+    """The answer is no longer in the campaign: its author has withdrawn it."""
+
+
 class PlaceStaleError(Exception):
     """The page is older than what is stored, and says something else."""
 

@@ -84,12 +84,17 @@ class Item(models.Model):
     display_text = models.TextField()
     language = models.CharField(max_length=10, default="ru")  # BCP 47, of both texts
     is_refusal = models.BooleanField(default=False)  # a label by rule: 0, however raters vote
+    # Its author has withdrawn the answer: nothing is left to be judged. A judge is told so, and not by whom or why.
+    removed_at = models.DateTimeField(null=True)
 
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["uuid"], name="item_unique_uuid"),
             models.UniqueConstraint(fields=["campaign", "answer"], name="item_one_per_answer"),
             models.UniqueConstraint(fields=["campaign", "position"], name="item_unique_position"),
+            models.CheckConstraint(
+                condition=Q(removed_at__isnull=True) | Q(display_text=""), name="item_removed_has_no_text"
+            ),
         ]
 
     def __str__(self) -> str:
@@ -105,6 +110,8 @@ class Place(models.Model):
         DONE = "done", _("done")
         # The label was taken back. The place stays with its rater, who is not asked again but may judge anew.
         WITHDRAWN = "withdrawn", _("withdrawn")
+        # The answer was removed before it was judged here. Nobody is asked; who had it is kept, to be told.
+        VOID = "void", _("void")
 
     uuid = models.UUIDField(default=uuid.uuid4)
     item = models.ForeignKey(Item, on_delete=models.PROTECT, related_name="places")
@@ -124,7 +131,8 @@ class Place(models.Model):
             models.UniqueConstraint(fields=["rater", "item"], name="place_one_per_rater_item"),
             models.CheckConstraint(
                 condition=Q(state="free", rater__isnull=True)
-                | Q(state__in=["held", "done", "withdrawn"], rater__isnull=False),
+                | Q(state__in=["held", "done", "withdrawn"], rater__isnull=False)
+                | Q(state="void"),
                 name="place_taken_has_rater",
             ),
         ]

@@ -14,6 +14,7 @@ from django.db.models import Max, Q, QuerySet
 from django.utils import timezone
 
 from annotation.errors import (
+    AnswerRemovedError,
     CampaignClosedError,
     CampaignOpenError,
     NotUndecidedError,
@@ -105,8 +106,8 @@ def place_judge(
     changes nothing; one that says something else is refused. A place that was given back while the page was open is
     taken again if nobody has it.
 
-    Raises PlaceNotYoursError, PlaceStaleError, ValuesMissingError, scoring's ValueOutsideScaleError,
-    CampaignClosedError, RaterInactiveError.
+    Raises PlaceNotYoursError, AnswerRemovedError, PlaceStaleError, ValuesMissingError, scoring's
+    ValueOutsideScaleError, CampaignClosedError, RaterInactiveError.
     """
     rater = _rater_lock(rater_id)
     place = _place_lock(place_uuid, rater)
@@ -144,10 +145,17 @@ def _place_lock(place_uuid: UUID, rater: Rater) -> Place:
     )
     if place is None:
         raise PlaceNotYoursError
+    if place.state == Place.State.VOID or _is_removed(place.item_id):
+        raise AnswerRemovedError
     # Free: given back while the page was open. Its address is known only to those who had it.
     if place.rater_id is None and Place.objects.filter(item=place.item_id, rater=rater).exists():
         raise PlaceNotYoursError
     return place
+
+
+def _is_removed(item_id: int) -> bool:
+    """Asked after the lock: what was read while waiting for it may be older."""
+    return Item.objects.filter(pk=item_id, removed_at__isnull=False).exists()
 
 
 def _verdicts(
@@ -219,8 +227,8 @@ def adjudication_record(
 
     *Not an attempt* decides them all. Whatever else was decided before is retracted.
 
-    Raises PlaceNotYoursError (not this campaign's adjudicator), CampaignOpenError, NotUndecidedError,
-    ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
+    Raises PlaceNotYoursError (not this campaign's adjudicator), AnswerRemovedError, CampaignOpenError,
+    NotUndecidedError, ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
     """
     if not reason.strip():
         raise ReasonMissingError
@@ -236,6 +244,8 @@ def adjudication_record(
         raise PlaceNotYoursError
     if item.campaign.state == Campaign.State.OPEN:
         raise CampaignOpenError
+    if _is_removed(item.pk):
+        raise AnswerRemovedError
     undecided = criteria_undecided(item)
     if not undecided:
         raise NotUndecidedError

@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from annotation.errors import (
+    AnswerRemovedError,
     CampaignClosedError,
     CampaignOpenError,
     NotUndecidedError,
@@ -90,6 +91,16 @@ def not_yours(request: HttpRequest) -> HttpResponse:
     )
 
 
+def removed(request: HttpRequest, *, posted: bool = False) -> HttpResponse:
+    """Not a word of who withdrew it: a rater would learn that a person had written the text."""
+    text = _("It was taken out of the campaign, and nobody judges it any more.")
+    if posted:
+        text += " " + _("What you just sent was not saved.")
+    return message_page(
+        request, title=_("This answer is no longer there"), text=text + " " + _("Go on with the others."), status=410
+    )
+
+
 def closed(request: HttpRequest) -> HttpResponse:
     return message_page(
         request,
@@ -160,6 +171,8 @@ def rate_place(request: SignedIn, place: UUID) -> HttpResponse:
         return not_yours(request)
     if found.campaign.state == Campaign.State.CLOSED:
         return closed(request)
+    if found.state == Place.State.VOID or found.item.removed_at is not None:
+        return removed(request)
     return _place_page(request, found, _stored(found))
 
 
@@ -178,6 +191,8 @@ def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
         )
     except PlaceNotYoursError:
         return not_yours(request)
+    except AnswerRemovedError:
+        return removed(request, posted=True)
     except CampaignClosedError:
         return closed(request)
     except RaterInactiveError:
@@ -284,6 +299,8 @@ def decide(request: SignedIn, item: UUID) -> HttpResponse:
     found = item_to_adjudicate(request.user, item)
     if found is None or found.campaign.adjudicator is None:
         return not_yours(request)
+    if found.removed_at is not None:
+        return removed(request, posted=request.method == "POST")
     if request.method == "POST":
         return _decide(request, found)
     chosen = chosen_at(
@@ -308,6 +325,8 @@ def _decide(request: SignedIn, item: Item) -> HttpResponse:
         )
     except (PlaceNotYoursError, CampaignOpenError):
         return not_yours(request)
+    except AnswerRemovedError:
+        return removed(request, posted=True)
     except RaterInactiveError:
         return ended(request)
     except NotUndecidedError:

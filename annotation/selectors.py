@@ -106,11 +106,10 @@ def progress_of(campaign: Campaign, rater: Rater | None) -> Progress:
     if rater is None:
         free = Place.objects.filter(campaign=campaign, state=Place.State.FREE)
         return Progress(0, free.aggregate(n=Count("item", distinct=True))["n"])
-    mine = Place.objects.filter(campaign=campaign, rater=rater).aggregate(
-        taken=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False))
-    )
+    mine = Place.objects.filter(campaign=campaign, rater=rater).exclude(state=Place.State.VOID)
+    counts = mine.aggregate(taken=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False)))
     open_to = places_open_to(campaign.pk, rater.pk, Place.State.FREE).aggregate(n=Count("item", distinct=True))["n"]
-    return Progress(mine["done"], mine["taken"] + open_to)
+    return Progress(counts["done"], counts["taken"] + open_to)
 
 
 def places_open_to(campaign_id: int, rater_id: int, state: str) -> QuerySet[Place]:
@@ -121,7 +120,9 @@ def places_open_to(campaign_id: int, rater_id: int, state: str) -> QuerySet[Plac
 
 def place_before(place: Place) -> Place | None:
     """The place that the same rater judged just before this one. One query."""
-    judged = Place.objects.filter(campaign=place.campaign_id, rater=place.rater_id, done_at__isnull=False)
+    judged = Place.objects.filter(
+        campaign=place.campaign_id, rater=place.rater_id, done_at__isnull=False, item__removed_at__isnull=True
+    )
     if place.done_at is not None:
         judged = judged.filter(done_at__lt=place.done_at)
     return judged.order_by("-done_at").first()
@@ -241,15 +242,20 @@ def campaign_preview(
 
 
 def campaigns_of(study: Study) -> QuerySet[Campaign]:
-    """With the number of places and of those done. One query."""
+    """With the number of places that are asked for and of those done. One query."""
     return (
         study.campaigns.select_related("adjudicator__user")
         .annotate(
-            n_places=Count("places"),
+            n_places=Count("places", filter=~Q(places__state=Place.State.VOID)),
             n_done=Count("places", filter=Q(places__state=Place.State.DONE)),
         )
         .order_by("-opened_at")
     )
+
+
+def items_removed(campaign: Campaign) -> int:
+    """How many answers were withdrawn by their authors since the campaign opened. One query."""
+    return Item.objects.filter(campaign=campaign, removed_at__isnull=False).count()
 
 
 def adjudicating_member(campaign: Campaign) -> Membership | None:

@@ -19,6 +19,7 @@ from annotation.selectors import (
     campaign_preview,
     campaigns_of,
     criteria_judged,
+    items_removed,
     rater_of,
     raters_expected,
     raters_progress,
@@ -102,6 +103,7 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "study": study,
         "campaign": found,
         "raters": raters_progress(found),
+        "removed": items_removed(found),
         "blinded": is_blinded(request.user, study),
         "adjudicator_form": AdjudicatorForm(study=study, initial={"adjudicator": adjudicating_member(found)}),
     }

@@ -32,7 +32,8 @@ def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
     """The live judgements of a round, one query.
 
     Whether an answer counts is written at its sitting, which no page of a judge may read: those pass
-    `counted_only=False` and at worst decide an answer that has since been excluded.
+    `counted_only=False` and at worst decide an answer that has since been excluded. One that was withdrawn is known
+    by its item.
     """
     judgements = Judgement.objects.filter(round=round_id, retracted_at__isnull=True)
     if counted_only:
@@ -115,7 +116,7 @@ class CampaignVotes:
     """Everything that labels are made of, read once: criteria, items, votes, decisions. Four queries."""
 
     def __init__(self, campaign: Campaign, *, counted_only: bool = True) -> None:
-        items = Item.objects.filter(campaign=campaign)
+        items = Item.objects.filter(campaign=campaign, removed_at__isnull=True)
         if counted_only:
             items = items.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
         self.criteria = criteria_judged(campaign.round)

@@ -136,12 +136,13 @@ class Answer(models.Model):
         GIVEN = "given", _("given")
         DECLINED = "declined", _("declined")
         NO_VALID_REPLY = "no_valid_reply", _("no reply in the required format")
+        WITHDRAWN = "withdrawn", _("withdrawn")  # whatever it was, the person has taken it back
 
     blind_id = models.UUIDField(default=uuid.uuid4)
     sitting = models.ForeignKey(Sitting, on_delete=models.PROTECT, related_name="answers")
     stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="answers")
     outcome = models.CharField(max_length=20, choices=Outcome.choices)
-    text = models.TextField(blank=True)  # as received; never rewritten by the system
+    text = models.TextField(blank=True)  # as received; never rewritten by the system, blank once withdrawn
     revision = models.PositiveIntegerField(default=1)  # how often it has been given; earlier ones are kept
     created_at = models.DateTimeField(auto_now_add=True)
     changed_at = models.DateTimeField(auto_now=True)
@@ -151,7 +152,7 @@ class Answer(models.Model):
             models.UniqueConstraint(fields=["blind_id"], name="answer_unique_blind_id"),
             models.UniqueConstraint(fields=["sitting", "stimulus"], name="answer_one_per_sitting_stimulus"),
             models.CheckConstraint(
-                condition=Q(outcome="given") | Q(outcome__in=["declined", "no_valid_reply"], text=""),
+                condition=Q(outcome="given") | Q(outcome__in=["declined", "no_valid_reply", "withdrawn"], text=""),
                 name="answer_text_only_when_given",
             ),
         ]
@@ -173,6 +174,9 @@ class AnswerRevision(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["answer", "number"], name="answerrevision_unique_number"),
             models.CheckConstraint(condition=Q(number__gte=1), name="answerrevision_number_positive"),
+            models.CheckConstraint(
+                condition=~Q(outcome="withdrawn") | Q(text=""), name="answerrevision_withdrawn_has_no_text"
+            ),
         ]
         ordering = [F("number").asc()]
 

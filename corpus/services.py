@@ -1,6 +1,6 @@
 """The only writer of instruments, respondents, sittings and answers."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -265,3 +265,72 @@ def sitting_stop(*, sitting_id: int, reason: str) -> Sitting:
         sitting.state, sitting.standing_reason = Sitting.State.STOPPED, reason
         sitting.save(update_fields=["state", "standing_reason"])
     return sitting
+
+
+@transaction.atomic
+def sittings_set_standing(
+    *, sitting_ids: Collection[int], standing: str, reason: str, study: Study, actor: User | None
+) -> list[int]:
+    """Exclude counted sittings, or count excluded ones again, in one audit entry. Returns the ids that changed.
+
+    Pilot and withdrawn sittings stay what they are, whatever is asked. Three queries.
+    """
+    was = {Sitting.Standing.EXCLUDED: Sitting.Standing.COUNTED, Sitting.Standing.COUNTED: Sitting.Standing.EXCLUDED}
+    before = was[Sitting.Standing(standing)]
+    locked = (
+        Sitting.objects.select_for_update(no_key=True)
+        .filter(pk__in=sitting_ids, instrument__study=study, standing=before)
+        .order_by("pk")
+    )
+    changed = list(locked.values_list("pk", flat=True))
+    if changed:
+        Sitting.objects.filter(pk__in=changed).update(standing=standing, standing_reason=reason)
+        detail = {"sittings": changed, "standing": str(standing), "reason": reason}
+        audit_record(actor=actor, study=study, action="sittings_set_standing", target="Sittings", detail=detail)
+    return changed
+
+
+def excluded_set_reason(*, sitting_ids: Collection[int], reason: str) -> None:
+    """Say another reason why excluded sittings are. Within the caller's transaction, which has the audit entry."""
+    Sitting.objects.filter(pk__in=sitting_ids, standing=Sitting.Standing.EXCLUDED).update(standing_reason=reason)
+
+
+@transaction.atomic
+def sitting_withdraw(*, sitting_id: int, reason: str, actor: User | None) -> list[int]:
+    """Take a person's sitting back for good: its texts are blank, and so are those of earlier revisions.
+
+    That there was an answer stays, what it was (a text, a refusal) does not. An open sitting is stopped. Returns the
+    ids of its answers. What upper layers copied from the texts is theirs to blank: `reports.withdrawal` calls them all.
+    """
+    sitting = Sitting.objects.select_for_update(of=("self",)).select_related("instrument__study").get(pk=sitting_id)
+    answers = list(Answer.objects.filter(sitting=sitting).order_by("pk").values_list("pk", flat=True))
+    if sitting.standing == Sitting.Standing.WITHDRAWN:
+        return answers
+    gone = {"outcome": Answer.Outcome.WITHDRAWN, "text": ""}
+    Answer.objects.filter(pk__in=answers).update(**gone)
+    AnswerRevision.objects.filter(answer__in=answers).update(**gone)
+    sitting.standing, sitting.standing_reason = Sitting.Standing.WITHDRAWN, reason
+    if sitting.state == Sitting.State.OPEN:
+        sitting.state = Sitting.State.STOPPED
+    sitting.save(update_fields=["standing", "standing_reason", "state"])
+    audit_record(
+        actor=actor,
+        study=sitting.instrument.study,
+        action="sitting_withdraw",
+        target=sitting,
+        detail={"answers": len(answers), "how": reason},
+    )
+    return answers
+
+
+@transaction.atomic
+def standing_reasons_blank(*, study: Study, blank: Callable[[str], str]) -> int:
+    """Take quotations out of the reasons of the study's sittings. Returns how many changed."""
+    changed = 0
+    for sitting in Sitting.objects.filter(instrument__study=study).exclude(standing_reason="").only("standing_reason"):
+        reason = blank(sitting.standing_reason)
+        if reason != sitting.standing_reason:
+            sitting.standing_reason = reason
+            sitting.save(update_fields=["standing_reason"])
+            changed += 1
+    return changed

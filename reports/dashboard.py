@@ -1,7 +1,7 @@
 """The five stations of a study and what each waits for. Reads counts only, nothing that says who answered what."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,6 +29,7 @@ class Counts:
     instruments: list[tuple[str, int]] = field(default_factory=list)  # newest first: title and number of stimuli
     surveys: dict[str, int] = field(default_factory=dict)  # by state
     people: dict[str, int] = field(default_factory=dict)  # counted sittings of people, by state
+    outside: dict[str, int] = field(default_factory=dict)  # sittings of people that do not count, by standing
     models: int = 0
     experiments: int = 0
     runs: dict[str, int] = field(default_factory=dict)  # by state
@@ -65,7 +66,7 @@ class Card:
 
 
 def cards_of(user: Visitor, studies: Iterable[Study]) -> list[Card]:
-    """A card for each study. Ten queries, whatever the number of studies and of answers."""
+    """A card for each study. Eleven queries, whatever the number of studies and of answers."""
     known = list(studies)
     counts = _counts(user, [study.pk for study in known])
     cards = []
@@ -84,14 +85,13 @@ def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
     )
     for study, title, number in instruments.values_list("study", "title", "n_stimuli"):
         counts[study].instruments.append((title, number))
-    people = Sitting.objects.filter(
-        respondent__study__in=studies,
-        respondent__kind=Respondent.Kind.HUMAN,
-        standing=Sitting.Standing.COUNTED,
-    )
+    everybody = Sitting.objects.filter(respondent__study__in=studies, respondent__kind=Respondent.Kind.HUMAN)
+    people = everybody.filter(standing=Sitting.Standing.COUNTED)
+    outside = everybody.exclude(standing=Sitting.Standing.COUNTED)
     for place, rows in (
         ("surveys", _by_state(Survey.objects.filter(instrument__study__in=studies), "instrument__study", "state")),
         ("people", _by_state(people, "respondent__study", "state")),
+        ("outside", _by_state(outside, "respondent__study", "standing")),
         ("runs", _by_state(Run.objects.filter(experiment__study__in=studies), "experiment__study", "state")),
         ("campaigns", _by_state(Campaign.objects.filter(study__in=studies), "study", "state")),
         (
@@ -146,8 +146,9 @@ def _instrument(counts: Counts) -> Station:
 def _people(counts: Counts) -> Station:
     links = [("survey_list", _("Surveys"))]
     finished, begun = counts.people.get("finished", 0), sum(counts.people.values())
-    if begun:
+    if begun or counts.outside:
         state = _("%(finished)s of %(begun)s have finished") % {"finished": finished, "begun": begun}
+        state = ", ".join([state, *outside_words(counts.outside)])
     elif counts.surveys.get("open"):
         state = _("a survey is open, nobody has begun")
     elif counts.surveys:
@@ -155,6 +156,16 @@ def _people(counts: Counts) -> Station:
     else:
         state = _("no survey yet")
     return Station("people", _("People"), state, finished > 0, links)
+
+
+def outside_words(outside: Mapping[str, int]) -> list[str]:
+    """How many do not count, by standing; those of nobody are left out."""
+    texts = {
+        Sitting.Standing.PILOT: _("%(n)s pilot"),
+        Sitting.Standing.EXCLUDED: _("%(n)s excluded"),
+        Sitting.Standing.WITHDRAWN: _("%(n)s withdrawn"),
+    }
+    return [text % {"n": outside[standing]} for standing, text in texts.items() if outside.get(standing)]
 
 
 def _models(counts: Counts) -> Station:

@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Case, OuterRef, QuerySet, Subquery, When
+from django.db.models import Case, Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy
 
@@ -19,9 +19,11 @@ from reports.selectors import instruments_of, results_of
 from scoring.models import Criterion, Judge, Judgement, Rubric
 from scoring.selectors import labels_of
 from studies.models import Study
-from surveys.models import Exposure
+from surveys.facts import Median
+from surveys.models import Consent, Exposure, Purpose
 
 CHUNK = 2_000
+NOTHING_MEASURED = (None,) * 5
 Rows = Iterator[Sequence[Any]]
 
 STUDY = ("study", "simulated")
@@ -47,6 +49,30 @@ ANSWERS = (
     "refusal",
     "given_at",
     "duration_ms",
+)
+PARTICIPANTS = (
+    *STUDY,
+    "instrument",
+    "instrument_version",
+    "survey",
+    "respondent",
+    "sitting",
+    "sitting_state",
+    "standing",
+    "reason",
+    "started_at",
+    "finished_at",
+    "n_answers",
+    "n_declined",
+    "median_ms",
+    "away_ms",
+    "n_translated",
+    "n_pasted",
+    "device",
+    "flags",
+    "consent_publication",
+    "consent_third_parties",
+    "withdrawn_at",
 )
 JUDGEMENTS = (
     *STUDY,
@@ -133,7 +159,7 @@ CALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file: its columns, its rows as they come from the database, and how many there are (one query each)."""
+    """A file: its columns, its rows as they come from the database, and how many there are (few queries each)."""
 
     name: str
     about: Any  # a lazy translation
@@ -183,6 +209,77 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
         # An answer that was not given has no text: empty, as everything that is missing.
         given = text if outcome == Answer.Outcome.GIVEN else None
         yield [study.slug, study.simulated, *row, outcome, given, words, refusal, given_at, duration]
+
+
+def _people(study: Study) -> QuerySet[Sitting]:
+    """Every sitting of a survey's participants, the withdrawn ones among them: they have nothing left to hide."""
+    return Sitting.objects.filter(instrument__study=study, respondent__participant__isnull=False)
+
+
+def participant_rows(study: Study, rubric: Rubric) -> Rows:
+    """No text, no platform's id: the random number of the respondent joins these rows to the answers. Four queries.
+
+    What is counted of each sitting is counted at one go and not for each row anew.
+    """
+    people = _people(study)
+    answers = {
+        sitting: (n, declined)
+        for sitting, n, declined in Answer.objects.filter(sitting__in=people.values("pk"), stimulus__is_practice=False)
+        .order_by()
+        .values_list("sitting")
+        .annotate(n=Count("pk"), declined=Count("pk", filter=Q(outcome=Answer.Outcome.DECLINED)))
+    }
+    measured = {
+        sitting: values
+        for sitting, *values in Exposure.objects.filter(sitting__in=people.values("pk"), stimulus__is_practice=False)
+        .order_by()
+        .values_list("sitting")
+        .annotate(
+            median=Median("duration_ms"),
+            away=Sum("away_ms"),
+            n_translated=Count("pk", filter=Q(translated=True)),
+            n_pasted=Count("pk", filter=Q(pastes__gt=0)),
+            last_device=Max("device"),
+        )
+    }
+    consents = Consent.objects.filter(document__study=study).values_list("participant", "document__purpose")
+    agreed = set(consents.iterator(chunk_size=CHUNK))
+    rows = people.order_by("pk").values_list(
+        "instrument__slug",
+        "instrument__version",
+        "respondent__participant__survey__slug",
+        "respondent__public_id",
+        "ordinal",
+        "state",
+        "standing",
+        "standing_reason",
+        "started_at",
+        "finished_at",
+        "respondent__participant__flags",
+        "respondent__participant__withdrawn_at",
+        "respondent__participant",
+        "pk",
+    )
+    for *head, reason, started, finished, flags, withdrawn_at, participant, pk in rows.iterator(chunk_size=CHUNK):
+        n, declined = answers.get(pk, (0, None))
+        own = measured.get(pk, NOTHING_MEASURED)
+        if withdrawn_at is not None:  # what they did is theirs; that they took part is ours
+            declined, own = None, NOTHING_MEASURED
+        yield [
+            study.slug,
+            study.simulated,
+            *head,
+            reason or None,
+            started,
+            finished,
+            n,
+            declined,
+            *(None if value == "" else value for value in own),
+            ", ".join(flags) or None,
+            (participant, Purpose.PUBLICATION) in agreed,
+            (participant, Purpose.THIRD_PARTIES) in agreed,
+            withdrawn_at,
+        ]
 
 
 def _judgements(study: Study) -> QuerySet[Judgement]:
@@ -394,6 +491,16 @@ EXPORTS = {
             lambda rubric: ANSWERS,
             answer_rows,
             lambda study, rubric: _answers(study).count(),
+        ),
+        Export(
+            "participants",
+            gettext_lazy(
+                "One row for each sitting of a person, withdrawn ones too: how far it went, its times and flags, and "
+                "whether it counts. No texts."
+            ),
+            lambda rubric: PARTICIPANTS,
+            participant_rows,
+            lambda study, rubric: _people(study).count(),
         ),
         Export(
             "judgements",

@@ -113,7 +113,7 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
         height={"step": 30} if data.bars else 40,
         title=alt.TitleParams(text=data.title, subtitle=_subtitle(data), anchor="start", frame="bounds"),
     )
-    finished: dict[str, Any] = _styled(chart, theme).to_dict()
+    finished: dict[str, Any] = styled(chart, theme).to_dict()
     return finished
 
 
@@ -163,7 +163,7 @@ def _number(value: float) -> str:
     return floatformat(value, 3)  # as the tables do it; number_format cuts instead of rounding
 
 
-def _styled(chart: Any, theme: Theme) -> Any:
+def styled(chart: Any, theme: Theme) -> Any:
     ink, grid = INK[theme], GRID[theme]
     font = "Liberation Sans, Arial, sans-serif"  # the first is the one that vl-convert carries
     return (

@@ -12,9 +12,18 @@ from django.views.decorators.http import require_safe
 
 from corpus.models import Complexity, Instrument
 from reports.csvfile import stream
+from reports.dashboard import outside_words
 from reports.export_views import file_name
 from reports.figures import FIGURE_COLUMNS, Theme, compiled, drawn, figure_data, figure_rows, specification
-from reports.selectors import AnswerFilter, Results, answers_behind, instruments_of, results_of, row_labels
+from reports.selectors import (
+    AnswerFilter,
+    Results,
+    answers_behind,
+    instruments_of,
+    people_outside,
+    results_of,
+    row_labels,
+)
 from reports.tables import answer_rows, breakdown, overview, per_stimulus
 from reports.words import REASONS, STATES, differences
 from scoring.selectors import labels_of
@@ -67,6 +76,7 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
         "instruments": instruments,
         "instrument": instrument,
         "results": found,
+        "outside": ", ".join(outside_words(people_outside(instrument))),
         "overview": overview(found),
         "breakdown": breakdown(found),
         "per_stimulus": per_stimulus(found),

@@ -5,7 +5,7 @@ from typing import Any
 from rest_framework import serializers
 
 from corpus.models import Complexity, Respondent
-from reports.selectors import Results, Row
+from reports.selectors import Results, Row, people_outside
 from reports.words import differences
 from scoring.formula import Bounds, Group, MeanInterval, ModelScore, PeopleScore, Score, StimulusMean
 from studies.api import StudyRowSerializer
@@ -78,6 +78,9 @@ class ResultsSerializer(StudyRowSerializer):
     instrument_version = serializers.IntegerField()
     basis = serializers.CharField(help_text="whose labels are used")
     criteria = serializers.ListField(child=serializers.CharField(), help_text="codes of those in the score")
+    n_pilot = serializers.IntegerField(help_text="sittings of people that only tried it out: in no row")
+    n_excluded = serializers.IntegerField(help_text="sittings of people left out by a rule: in no row")
+    n_withdrawn = serializers.IntegerField(help_text="sittings taken back by their participants: in no row")
     rows = ResultRowSerializer(many=True, help_text="people first")
     differences = serializers.ListField(
         child=serializers.CharField(), help_text="from the paper, in the language of Accept-Language"
@@ -85,12 +88,15 @@ class ResultsSerializer(StudyRowSerializer):
 
 
 def results_document(results: Results) -> dict[str, Any]:
+    """One query: who is in no row."""
     criteria = [criterion.code for criterion in results.criteria]
+    outside = people_outside(results.instrument)
     return {
         "instrument": results.instrument.slug,
         "instrument_version": results.instrument.version,
         "basis": "rater_labels",
         "criteria": criteria,
+        **{f"n_{standing}": outside.get(standing, 0) for standing in ("pilot", "excluded", "withdrawn")},
         "rows": [_row(results, row) for row in results.rows],
         "differences": differences(criteria=criteria, refusal_below=results.instrument.refusal_below),
     }

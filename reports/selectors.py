@@ -166,6 +166,14 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
     )
 
 
+def people_outside(instrument: Instrument) -> dict[str, int]:
+    """How many sittings of people with an instrument do not count, by standing. One query."""
+    outside = Sitting.objects.filter(instrument=instrument, respondent__kind=Respondent.Kind.HUMAN).exclude(
+        standing=Sitting.Standing.COUNTED
+    )
+    return dict(outside.order_by().values_list("standing").annotate(n=Count("pk")))
+
+
 def run_key(run: Run) -> str:
     return f"model-{run.config_id}-{run.experiment_id}"
 

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from reports import dashboard_views, export_views, result_views
+from reports import dashboard_views, export_views, flow_views, result_views, withdrawal_views
 
 urlpatterns = [
     path("", dashboard_views.home, name="home"),
@@ -14,4 +14,15 @@ urlpatterns = [
     path("studies/<slug:slug>/results/figure1.<str:kind>", result_views.figure_file, name="figure_file"),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
+    path("studies/<slug:slug>/flow/", flow_views.flow, name="flow"),
+    path("studies/<slug:slug>/flow/flow.json", flow_views.flow_vega, name="flow_vega"),
+    path("studies/<slug:slug>/flow/flow.csv", flow_views.flow_csv, name="flow_csv"),
+    path("studies/<slug:slug>/flow/flow.<str:kind>", flow_views.flow_file, name="flow_file"),
+    path("withdraw/", withdrawal_views.withdraw, name="withdraw"),
+    path("p/<str:secret>/withdraw/", withdrawal_views.participant_withdraw_page, name="participant_withdraw"),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/sittings/<int:sitting_pk>/withdraw/",
+        withdrawal_views.sitting_withdraw_page,
+        name="survey_sitting_withdraw",
+    ),
 ]

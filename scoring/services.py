@@ -1,6 +1,6 @@
 """The only writer of rubrics, judges, rounds and judgements."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -126,6 +126,22 @@ def judgements_retract(
         round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
     )
     return live.exclude(criterion__in=but_criteria).update(retracted_at=timezone.now())
+
+
+@transaction.atomic
+def reasons_blank(*, study: Study, answer_ids: Collection[int], blank: Callable[[str], str]) -> int:
+    """Take what judges wrote about withdrawn answers away, and quotations of them out of what they wrote elsewhere.
+
+    Retracted judgements too. The values stay. Returns how many changed.
+    """
+    written = Judgement.objects.exclude(reason="")
+    changed = written.filter(answer__in=answer_ids).update(reason="")
+    for judgement in written.filter(round__study=study).only("reason").iterator():
+        reason = blank(judgement.reason)
+        if reason != judgement.reason:
+            Judgement.objects.filter(pk=judgement.pk).update(reason=reason)
+            changed += 1
+    return changed
 
 
 @transaction.atomic

@@ -2,6 +2,7 @@
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -37,6 +38,22 @@ def audit_record(
     """Write who did what, in the transaction of the caller."""
     name = target if isinstance(target, str) else f"{target.__class__.__name__} {getattr(target, 'pk', '')}"
     AuditEntry.objects.create(actor=actor, study=study, action=action, target=name[:120], detail=detail or {})
+
+
+def audit_quotations_blank(*, study: Study, blank: Callable[[Any], Any]) -> int:
+    """Take a withdrawn person's words out of the reasons that people wrote into the log.
+
+    Within the caller's transaction. The one change that the log knows: that something happened stays, a text that
+    nobody may keep does not. Returns how many entries changed.
+    """
+    changed = 0
+    for entry in AuditEntry.objects.filter(study=study, detail__has_any_keys=["reason", "note"]).only("detail"):
+        detail = blank(entry.detail)
+        if detail != entry.detail:
+            entry.detail = detail
+            entry.save(update_fields=["detail"])
+            changed += 1
+    return changed
 
 
 @transaction.atomic

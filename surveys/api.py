@@ -19,6 +19,9 @@ class SurveySerializer(StudyRowSerializer):
     n_started = serializers.IntegerField(help_text="counted sittings, whatever became of them")
     n_finished = serializers.IntegerField()
     n_left = serializers.IntegerField(help_text="ended by the participant before the last task")
+    n_pilot = serializers.IntegerField(help_text="sittings that only tried the survey out")
+    n_excluded = serializers.IntegerField(help_text="sittings left out by a rule")
+    n_withdrawn = serializers.IntegerField(help_text="sittings taken back by their participants")
     created_at = serializers.DateTimeField()
 
 

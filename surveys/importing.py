@@ -23,7 +23,7 @@ from surveys.importers.items import Item
 from surveys.importers.plan import PlannedAnswer
 from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
-from surveys.services import survey_create
+from surveys.services import survey_create, withdrawn_digest
 
 
 class ImportTargetError(Exception):
@@ -190,9 +190,18 @@ def _people_of(survey: Survey | None) -> dict[str, Person]:
     return people
 
 
+def _withdrawn_of(survey: Survey | None) -> set[str]:
+    """Digests of the ids of those who took their answers back. One query."""
+    gone = (
+        Participant.objects.filter(survey=survey).exclude(withdrawn_digest="") if survey else Participant.objects.none()
+    )
+    return set(gone.values_list("withdrawn_digest", flat=True))
+
+
 def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
     """Sort the planned answers into new, there already, conflict and withdrawn. Returns the people with new ones."""
     known = _people_of(survey)
+    withdrawn = _withdrawn_of(survey)
     touched: dict[str, Person] = {}
     for number, plan in enumerate(report.plans):
         for answer in plan.answers:
@@ -200,7 +209,7 @@ def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
             key = folded(external_id)
             person = known.setdefault(key, Person(external_id=external_id))
             there = person.answers.get(answer.item)
-            if person.sitting and person.sitting.standing == Sitting.Standing.WITHDRAWN:
+            if survey and withdrawn_digest(survey_id=survey.pk, external_id=external_id) in withdrawn:
                 report.skipped.append(Named(number, answer.record, "withdrawn", answer.item))
             elif there is None:
                 person.answers[answer.item] = (answer.outcome, answer.text)

@@ -169,6 +169,8 @@ class Participant(models.Model):
     completion_code = models.CharField(max_length=40, blank=True)  # set where each participant has their own
     receipt_digest = models.CharField(max_length=64, blank=True)  # of the receipt code (128 bit), given out once
     screened_out_at = models.DateTimeField(null=True)
+    withdrawn_at = models.DateTimeField(null=True)  # they took it all back: see surveys.rights
+    withdrawn_digest = models.CharField(max_length=64, blank=True)  # keyed, of the id they had: no import revives them
     flags = models.JSONField(default=list)  # codes such as `browser_again`; they inform and never block
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -183,6 +185,10 @@ class Participant(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["receipt_digest"], condition=~Q(receipt_digest=""), name="participant_unique_receipt"
+            ),
+            models.CheckConstraint(
+                condition=Q(withdrawn_at__isnull=True) | Q(external_id="", visit_id=""),
+                name="participant_withdrawn_has_no_ids",
             ),
         ]
         indexes = [models.Index(fields=["external_id"], name="participant_by_external_id")]
@@ -366,6 +372,7 @@ class Exclusion(models.Model):
     sitting = models.ForeignKey(Sitting, on_delete=models.PROTECT, related_name="exclusions")
     at = models.DateTimeField(auto_now_add=True)
     lifted_at = models.DateTimeField(null=True)
+    reason_before = models.CharField(max_length=200, blank=True)  # the sitting's, which lifting brings back
 
     class Meta:
         constraints = [

@@ -28,7 +28,8 @@ from corpus.services import (
     AnswerUnstorableError,
     SittingClosedError,
 )
-from surveys.models import Question
+from surveys.models import Participant, Question
+from surveys.rights import receipt_issue
 from surveys.services import exposure_begin, participant_leave, task_submit
 from surveys.timing import timing_read
 from surveys.visits import Visit, visit_again, visit_of
@@ -59,6 +60,8 @@ def participant_page(
         if visit is None:
             return wrong_link(request)
         speak(request, visit.facts.instrument.language)
+        if visit.withdrawn:  # there is nothing to go on with, and what is sent now is not kept
+            return redirect("participant_withdraw", secret)
         return view(request, visit, *args, **kwargs)
 
     return inner
@@ -232,7 +235,12 @@ def end(request: HttpRequest, visit: Visit) -> HttpResponse:
 
 
 def _codes(visit: Visit) -> dict[str, str]:
-    """The code to hand in, and the platform's address to hand it in at; empty where there is none."""
+    """The code to hand in, the platform's address to hand it in at (empty where there is none), and the receipt."""
+    receipt = receipt_issue(participant=Participant.objects.get(pk=visit.participant_id))
+    return {**_completion(visit), "receipt": receipt, "withdraw": settings.PUBLIC_URL + reverse("withdraw")}
+
+
+def _completion(visit: Visit) -> dict[str, str]:
     survey = visit.survey
     code = survey.screen_out_code if visit.screened_out else visit.own_code or survey.completion_code
     if not (visit.is_finished or visit.screened_out) or not code:

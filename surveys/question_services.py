@@ -118,7 +118,9 @@ def questions_respond(
 
     Returns whether the person has been screened out by them, which ends the sitting.
     """
-    Participant.objects.select_for_update(no_key=True).get(pk=participant_id)  # two posts of one page come in a row
+    # Two posts of one page come in a row, and so do this and a withdrawal, after which nothing is kept.
+    if Participant.objects.select_for_update(no_key=True).get(pk=participant_id).withdrawn_at is not None:
+        return False
     known = {
         response.question_id: response
         for response in QuestionResponse.objects.filter(participant_id=participant_id, question__in=questions)

@@ -6,9 +6,9 @@ from surveys.models import ImportBatch, Platform, Survey
 
 
 def surveys_of(study: Study) -> QuerySet[Survey]:
-    """Surveys with `n_started`, `n_finished`, `n_left`, counted people only. One query."""
+    """Surveys with `n_started`, `n_finished`, `n_left`, counted people only, and who does not count. One query."""
     sittings = "participants__respondent__sittings"
-    counted = Q(**{f"{sittings}__standing": Sitting.Standing.COUNTED})
+    counted, pilot, excluded, withdrawn = (Q(**{f"{sittings}__standing": one}) for one in Sitting.Standing.values)
     return (
         Survey.objects.filter(instrument__study=study)
         .select_related("instrument", "consent_document")
@@ -16,6 +16,9 @@ def surveys_of(study: Study) -> QuerySet[Survey]:
             n_started=Count(sittings, filter=counted),
             n_finished=Count(sittings, filter=counted & Q(**{f"{sittings}__state": Sitting.State.FINISHED})),
             n_left=Count(sittings, filter=counted & Q(**{f"{sittings}__state": Sitting.State.STOPPED})),
+            n_pilot=Count(sittings, filter=pilot),
+            n_excluded=Count(sittings, filter=excluded),
+            n_withdrawn=Count(sittings, filter=withdrawn),
         )
         .order_by("pk")
     )

@@ -192,6 +192,11 @@ def participant_secret(*, survey_id: int, start_key: uuid.UUID) -> str:
     return salted_hmac("surveys.participant", f"{survey_id}:{start_key}", algorithm="sha256").hexdigest()[:43]
 
 
+def withdrawn_digest(*, survey_id: int, external_id: str) -> str:
+    """What stays of a withdrawn person's platform id: enough to recognise it in a file, not to read it."""
+    return salted_hmac("surveys.withdrawn", f"{survey_id}:{external_id}", algorithm="sha256").hexdigest()
+
+
 def arrival_record(*, survey_id: int, key: uuid.UUID) -> None:
     """A consent page was opened in a real browser. Nothing of the person is kept; repeating changes nothing."""
     Arrival.objects.bulk_create([Arrival(survey_id=survey_id, key=key)], ignore_conflicts=True)

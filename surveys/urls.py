@@ -2,11 +2,13 @@ from django.urls import path
 
 from surveys import (
     entrance_views,
+    exclusion_views,
     import_views,
     participant_views,
     question_views,
     questionnaire_views,
     views,
+    watch_views,
 )
 
 urlpatterns = [
@@ -44,5 +46,33 @@ urlpatterns = [
         "studies/<slug:slug>/surveys/<int:pk>/questions/<int:question>/change/",
         questionnaire_views.question_change,
         name="question_change",
+    ),
+    path("studies/<slug:slug>/surveys/<int:pk>/watch/", watch_views.watch, name="survey_watch"),
+    path("studies/<slug:slug>/surveys/<int:pk>/find/", watch_views.sitting_find, name="survey_sitting_find"),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/sittings/<int:sitting_pk>/",
+        watch_views.sitting_page,
+        name="survey_sitting",
+    ),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/sittings/<int:sitting_pk>/exclude/",
+        exclusion_views.sitting_leave_out,
+        name="survey_sitting_exclude",
+    ),
+    path("studies/<slug:slug>/surveys/<int:pk>/exclusion/", exclusion_views.exclusion, name="survey_exclusion"),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/exclusion/apply/",
+        exclusion_views.exclusion_apply,
+        name="survey_exclusion_apply",
+    ),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/exclusion/<int:rule_pk>/again/",
+        exclusion_views.exclusion_again,
+        name="survey_exclusion_again",
+    ),
+    path(
+        "studies/<slug:slug>/surveys/<int:pk>/exclusion/<int:rule_pk>/lift/",
+        exclusion_views.exclusion_lift,
+        name="survey_exclusion_lift",
     ),
 ]

@@ -101,6 +101,7 @@ class Visit:
     visit_id: str
     own_code: str
     screened_out: bool
+    withdrawn: bool
     facts: Facts
 
     @property
@@ -152,7 +153,7 @@ SELECT participant.id, participant.respondent_id, sitting.id, sitting.state, sit
     GREATEST(sitting.started_at, (SELECT max(GREATEST(onset_at, submitted_at)) FROM surveys_exposure AS exposure
      WHERE exposure.sitting_id = sitting.id)),
     clock_timestamp(), participant.external_id, participant.visit_id, participant.completion_code,
-    participant.screened_out_at IS NOT NULL, survey.id, survey.revision
+    participant.screened_out_at IS NOT NULL, participant.withdrawn_at IS NOT NULL, survey.id, survey.revision
 FROM surveys_participant AS participant
 JOIN corpus_sitting AS sitting ON sitting.respondent_id = participant.respondent_id
 JOIN surveys_survey AS survey ON survey.id = participant.survey_id
@@ -185,7 +186,8 @@ def visit_of(secret: str) -> Visit | None:
         visit_id=row[10],
         own_code=row[11],
         screened_out=row[12],
-        facts=facts_of(row[13], row[14]),
+        withdrawn=row[13],
+        facts=facts_of(row[14], row[15]),
     )
 
 

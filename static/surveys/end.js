@@ -6,11 +6,11 @@
       .forEach((name) => localStorage.removeItem(name));
   } catch { /* no storage, no drafts */ }
 
-  const button = document.getElementById("copy");
-  if (button && navigator.clipboard) {
+  if (!navigator.clipboard) return;
+  for (const button of document.querySelectorAll("button[data-copy]")) {
     button.hidden = false;
     button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(document.getElementById("code").textContent);
+      await navigator.clipboard.writeText(document.getElementById(button.dataset.copy).textContent);
       button.textContent = button.dataset.done;
     });
   }

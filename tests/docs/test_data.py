@@ -4,6 +4,7 @@ import pytest
 
 from reports.exports import EXPORTS
 from reports.figures import FIGURE_COLUMNS
+from reports.flow import FLOW_COLUMNS
 from scoring.services import paper_rubric
 from tests.conftest import ROOT
 
@@ -21,4 +22,4 @@ def described() -> dict[str, list[str]]:
 def test_every_column_is_described_in_its_order() -> None:
     rubric = paper_rubric()
     written = {export.name: list(export.columns(rubric)) for export in EXPORTS.values()}
-    assert described() == written | {"figure1": list(FIGURE_COLUMNS)}
+    assert described() == written | {"figure1": list(FIGURE_COLUMNS), "flow": list(FLOW_COLUMNS)}

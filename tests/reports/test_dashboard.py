@@ -58,7 +58,7 @@ def test_each_station_in_one_line_and_one_next_step(bare):
     bare.sitting("P2", {1: RIGHT[1]}, state="open", finished_at=None)
     bare.sitting("pilot", RIGHT, standing="pilot")  # is not counted
     found = card(cast.alice, cast.study)
-    assert state(found, "people") == "1 of 2 have finished"
+    assert state(found, "people") == "1 of 2 have finished, 1 pilot"
     assert found.step.text == "Let a model take the test"
     add_model(bare)
     add_run(bare, 1, RIGHT)

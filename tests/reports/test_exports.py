@@ -12,6 +12,8 @@ from scoring.models import Judgement
 from scoring.services import judgements_retract
 from studies.models import Study
 from studies.services import blinding_impose
+from surveys.models import Participant
+from tests.api.conftest import add_survey
 from tests.reports.conftest import ALL, Built
 from tests.reports.test_csvfile import TEXTS
 
@@ -154,8 +156,15 @@ def test_sg3_texts_survive_the_exact_file_and_harm_nobody_in_the_other(bare, ins
     assert not [text for text in shown if text[0] in "=+-@1"]
 
 
+def take_part(built: Built) -> None:
+    """The first person came by a survey."""
+    survey = add_survey(built.cast.study, built.instrument)
+    Participant.objects.create(respondent=built.answers["P1/1"].sitting.respondent, survey=survey, digest="p1")
+
+
 def test_simulated_data_says_so_in_every_file(built):
     Study.objects.filter(pk=built.cast.study.pk).update(simulated=True)
+    take_part(built)
     for name in EXPORTS:
         response = download(built, name)
         assert f'filename="ours-simulated-{name}.csv"' in response["Content-Disposition"]
@@ -165,6 +174,7 @@ def test_simulated_data_says_so_in_every_file(built):
 
 
 def test_the_page_counts_the_rows_of_each_file(built):
+    take_part(built)
     page = built.cast.client(built.cast.alice).get(reverse("exports", args=["ours"]))
     counted = {file["export"].name: file["count"] for file in page.context["files"]}
     assert counted == {name: len(rows(built, name)) for name in EXPORTS}

@@ -12,6 +12,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from reports.withdrawal import participant_withdraw
 from studies.models import AuditEntry
 from surveys.import_report import SourceFile
 from surveys.importers import table
@@ -19,6 +20,7 @@ from surveys.importing import ImportTargetError, Target, answers_import
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, PlatformRecord, Survey
 from surveys.services import Newcomer, SurveyNotOpenError, participant_start, survey_set_state
 from tests.conftest import Cast
+from tests.reports.test_withdrawal import columns_with
 from tests.surveys.importing.conftest import STATEMENT, toloka
 from tests.surveys.importing.test_rules import FORM, PROLIFIC
 
@@ -122,9 +124,11 @@ def test_a_form_edited_after_the_first_import_is_a_conflict(run: Any) -> None:
 
 def test_who_has_withdrawn_does_not_come_back(run: Any) -> None:
     run(WHOLE)
-    sitting = Sitting.objects.get(respondent__participant__external_id="w2")
-    Sitting.objects.filter(pk=sitting.pk).update(standing="withdrawn")
-    Answer.objects.filter(sitting=sitting).update(text="")
+    participant = Participant.objects.get(external_id="w2")
+    sitting = Sitting.objects.get(respondent__participant=participant)
+    participant_withdraw(participant_id=participant.pk, way="request", reason="письмо")
+    assert columns_with("не знаю") == set()
+    assert ImportedAnswer.objects.get(answer__sitting=sitting).started == ""
     report = run(LATER)
     assert report.counts["imported"] == 0 and report.counts["conflicts"] == 0
     assert [named.reason for named in report.skipped] == ["rejected", "withdrawn", "withdrawn", "withdrawn"]
