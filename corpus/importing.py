@@ -65,7 +65,8 @@ class StimuliUnreadableError(Exception):
 def read_stimuli(data: bytes) -> list[StimulusRow]:
     """The stimuli of a UTF-8 CSV with the columns id, task, original, complexity, shuffled; source may be there.
 
-    Other columns are ignored. Raises StimuliUnreadableError with every problem found; then nothing of the file is to be used.
+    Other columns are ignored. Raises StimuliUnreadableError with every problem found; then nothing of the file is
+    to be used.
     """
     if len(data) > MAX_BYTES:
         raise StimuliUnreadableError([Problem("too_large", detail=str(MAX_BYTES))])

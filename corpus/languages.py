@@ -1,5 +1,6 @@
 """What the composer knows of each language: dictionaries, frequencies, word lists. Loaded when first asked."""
 
+import logging
 import math
 import re
 from collections.abc import Iterable
@@ -28,6 +29,9 @@ class Language:
     leaning_starts: frozenset[str] = frozenset()  # first words (lemma or form) that point to the sentence before
     leaning: frozenset[str] = frozenset()  # demonstratives; whole only where a clause says what they point to
     colloquial: frozenset[str] = frozenset()
+    predicatives: frozenset[str] = frozenset()  # predicates that are no verbs, and have no subject
+    impersonal: frozenset[str] = frozenset()  # verbs that need no subject
+    absolute: frozenset[str] = frozenset()  # transitive verbs that are whole without an object
     compound_parts: int = 0  # letters that a part of a compound has at the least; 0: no compounds
     links: tuple[str, ...] = ("",)  # what may stand between the parts
 
@@ -55,8 +59,9 @@ LANGUAGES = {
         ),
         second_person=_words("ты вы твой ваш тебя вами"),
         leaning_starts=_words(
-            "также тоже зато итак поэтому причём причем однако например следовательно значит вот так там тут здесь тогда"
-            " потом затем такой это то тот этот да нет же ведь ну как просто только даже ещё еще оттуда туда отсюда"
+            "также тоже зато итак поэтому причём причем однако например следовательно значит вот так там тут здесь"
+            " тогда потом затем такой это то тот этот да нет же ведь ну как просто только даже ещё еще оттуда"
+            " туда отсюда"
             " впрочем кстати вообще конечно наконец иначе отчего оттого потому вначале напротив наоборот тем таков"
             " последний другой остальной именно особенно данный"
         ),
@@ -66,6 +71,17 @@ LANGUAGES = {
             " блогер пост лайк инста инстаграм вк хештег ссылка комментарий подписчик подписываться подписаться сторис"
             " лайкать репост вебинар промокод скидка шаблон контент блог аккаунт директ магазин"
             " быстренько тащить ляпнуть балдеть фотка видос мамочка девчонка девчата друзьяшки"
+        ),
+        predicatives=_words("нет можно нужно надо нельзя необходимо возможно невозможно следует жаль пора"),
+        impersonal=_words(
+            "хотеться казаться следовать стоить приходиться прийтись удаться удаваться нравиться понравиться пахнуть"
+            " хватать хватить оказаться случиться остаться оставаться стать становиться нездоровиться темнеть светать"
+            " моросить доводиться довестись требоваться потребоваться"
+        ),
+        absolute=_words(
+            "читать писать рисовать петь есть пить понимать понять слушать видеть знать ждать учить готовить играть"
+            " помнить начинать начать кончить закончить продолжать забыть узнать смотреть думать решать решить молчать"
+            " убирать"
         ),
     ),
     "de": Language(
@@ -81,10 +97,11 @@ LANGUAGES = {
         speech_verbs=_words("sagen fragen antworten rufen erklären meinen erzählen schreien flüstern schreiben"),
         second_person=_words("du ihr euer dein"),
         leaning_starts=_words(
-            "das dies dieser diese dieses jener dort hier dabei damit dann so auch deshalb daher dadurch also allerdings"
-            " jedoch zudem außerdem trotzdem dazu davon daran darauf darin dafür dagegen danach daraufhin deswegen"
-            " ebenso ferner beispielsweise da denn nun ja nein dennoch hierbei hierzu weiterhin sonst schließlich einzig"
-            " letzterer ersterer derzeit seither seitdem"
+            "das dies dieser diese dieses jener dort hier dabei damit dann so auch deshalb daher dadurch also"
+            " allerdings jedoch zudem außerdem trotzdem dazu davon daran darauf darin dafür dagegen danach"
+            " daraufhin deswegen"
+            " ebenso ferner beispielsweise da denn nun ja nein dennoch hierbei hierzu weiterhin sonst schließlich"
+            " einzig letzterer ersterer derzeit seither seitdem"
         ),
         leaning=_words("das dies dieser diese dieses jener letzterer ersterer solch solcher derselbe dort hier"),
         colloquial=_words("halt mal naja toll super cool geil lecker echt"),
@@ -216,6 +233,7 @@ class Parse:
 
 @cache
 def _russian() -> pymorphy3.MorphAnalyzer:
+    logging.getLogger("pymorphy3").setLevel(logging.WARNING)  # it tells each time where its files lie
     return pymorphy3.MorphAnalyzer(lang="ru")
 
 
@@ -273,6 +291,8 @@ def other_lemma(form: str, lemma: str, upos: str, code: str) -> str | None:
     if code not in LANGUAGES or not simplemma.is_known(form, lang=code) or upos == "ADV":
         return None
     known = simplemma.lemmatize(form, lang=code)
+    if code == "de" and upos == "NOUN" and known == form and len(lemma) < len(form):
+        return known if not form.endswith(("n", "s", "er")) else None  # Akte is no form of Akt
     if folded(known) == folded(lemma) or simplemma.is_known(lemma, lang=code):
         # The treebank's lemma is a word, too. Only one that was left as it stood, in a verb, is plainly wrong.
         left = upos == "VERB" and folded(form) == folded(lemma) and not folded(lemma).endswith(_INFINITIVES[code])
