@@ -67,10 +67,10 @@ LANGUAGES = {
         ),
         leaning=_words("это то тот этот такой таковой оно там туда оттуда тогда здесь тут сюда затем"),
         colloquial=_words(
-            "ну ага угу типа короче прикольный прикольно классный круто крутой супер кайф реально ваще чё че щас норм"
-            " блогер пост лайк инста инстаграм вк хештег ссылка комментарий подписчик подписываться подписаться сторис"
-            " лайкать репост вебинар промокод скидка шаблон контент блог аккаунт директ магазин"
-            " быстренько тащить ляпнуть балдеть фотка видос мамочка девчонка девчата друзьяшки"
+            "ну ага угу типа короче прикольный прикольно классный круто супер кайф реально ваще чё че щас норм"
+            " блогер пост лайк инста инстаграм вк хештег подписчик подписываться подписаться сторис"
+            " лайкать репост вебинар промокод контент блог аккаунт директ"
+            " быстренько ляпнуть балдеть фотка видос мамочка девчонка девчата друзьяшки"
         ),
         predicatives=_words("нет можно нужно надо нельзя необходимо возможно невозможно следует жаль пора"),
         impersonal=_words(
@@ -154,10 +154,9 @@ def folded(word: str) -> str:
 @lru_cache(CACHE)
 def zipf(word: str, code: str) -> float | None:
     """The Zipf frequency (log10 of occurrences in a billion words); None for a language without a list."""
-    try:
-        return wordfreq.zipf_frequency(word, code)
-    except LookupError:
+    if code not in wordfreq.available_languages():  # it would take the nearest language instead
         return None
+    return wordfreq.zipf_frequency(word, code)
 
 
 @lru_cache(CACHE)

@@ -177,8 +177,9 @@ def _sentence(first: int, lines: list[str]) -> Sentence | None:
         parsed = parse_token_and_metadata("\n".join(lines))
     except ParseException as error:
         raise TreebankUnreadableError("broken_token", _broken_line(tokens), str(error)[:200]) from error
-    words, spans = [], {}
-    for token, (line, _text) in zip(parsed, tokens, strict=True):
+    words: list[Word] = []
+    spans: dict[int, tuple[int, str, bool]] = {}
+    for token, (line, _raw) in zip(parsed, tokens, strict=True):
         number = token["id"]
         misc = cast(dict[str, str], token.get("misc") or {})
         space = misc.get("SpaceAfter") != "No"
@@ -192,10 +193,10 @@ def _sentence(first: int, lines: list[str]) -> Sentence | None:
             words.append(_word(token, number, space))
     if not words:
         return None
-    metadata = parsed.metadata
+    metadata = cast(dict[str, str], parsed.metadata)
     return Sentence(
         sent_id=(metadata.get("sent_id") or f"line {first}").strip()[:100],
-        text=" ".join((metadata.get("text") or _text(words, spans)).split()),
+        text=" ".join(str(metadata.get("text") or _text(words, spans)).split()),
         line=first,
         words=words,
         joined=bool(spans),

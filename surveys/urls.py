@@ -1,4 +1,4 @@
-from django.urls import path
+from django.urls import include, path
 
 from surveys import (
     entrance_views,
@@ -45,4 +45,5 @@ urlpatterns = [
         questionnaire_views.question_change,
         name="question_change",
     ),
+    path("studies/<slug:slug>/compositions/", include("surveys.composer_urls")),
 ]

@@ -27,7 +27,7 @@ OPEN_TO_VISITORS = {
     "survey_arrive": "a consent page says that it was opened; nothing of the person is kept",
 }
 SAMPLES = {"slug": "ours", "pk": 1, "run_pk": 1, "number": 1, "secret": "x" * 20, "name": "answers", "kind": "svg"}
-SAMPLES |= {"place": "before", "question": 1}
+SAMPLES |= {"place": "before", "question": 1, "slot": 1}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
