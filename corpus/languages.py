@@ -143,7 +143,7 @@ def language_gaps(code: str) -> list[str]:
     if code in LANGUAGES:
         return []
     gaps = ["lemma_doubtful", "unknown_word", "archaic", "sensitive", "obscene", "colloquial", "date", "no_subject"]
-    return gaps if code in wordfreq.available_languages() else ["rare", *gaps]
+    return gaps if code in _with_frequencies() else ["rare", *gaps]
 
 
 def folded(word: str) -> str:
@@ -151,10 +151,15 @@ def folded(word: str) -> str:
     return word.lower().replace("ё", "е")
 
 
+@cache
+def _with_frequencies() -> frozenset[str]:
+    return frozenset(wordfreq.available_languages())
+
+
 @lru_cache(CACHE)
 def zipf(word: str, code: str) -> float | None:
     """The Zipf frequency (log10 of occurrences in a billion words); None for a language without a list."""
-    if code not in wordfreq.available_languages():  # it would take the nearest language instead
+    if code not in _with_frequencies():  # it would take the nearest language instead
         return None
     return wordfreq.zipf_frequency(word, code)
 

@@ -54,7 +54,7 @@ def test_multiword_tokens_and_empty_nodes() -> None:
         (b"# text = x\n\n", "there is no sentence in the file"),
         (b"<!doctype html>\n<html>", "line 1: 1 columns instead of ten"),
         (GOOD + b"1\tx\tx\n", "line 24: 3 columns instead of ten separated by tabs"),
-        (GOOD[: len(GOOD) - 14], "line 22: columns instead of ten"),
+        (GOOD[: len(GOOD) - 14], "line 22: 6 columns instead of ten"),
         (GOOD.replace(b"\t", b" "), "line 3: 1 columns instead of ten"),
         (GOOD.decode().encode("cp1251"), "line 2: not UTF-8 (byte 10 of the line)"),
         (GOOD.decode().encode("utf-16"), "line 1: not UTF-8 (byte 1 of the line)"),
