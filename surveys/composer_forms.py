@@ -2,7 +2,7 @@ from typing import Any, cast
 
 from django import forms
 from django.core.files.uploadedfile import UploadedFile
-from django.utils.translation import gettext as _now
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from corpus.builtin import study_text
@@ -112,7 +112,9 @@ class CompositionForm(StyledForm):
         except ParametersError as error:
             field = str(error).split(" ")[0]
             known = field in SHAPES
-            self.add_error(field if known else None, SHAPES[field] if known else _now("These parameters cannot be: %s") % error)
+            self.add_error(
+                field if known else None, SHAPES[field] if known else gettext("These parameters cannot be: %s") % error
+            )
 
 
 SHAPES = {
