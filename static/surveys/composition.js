@@ -1,12 +1,13 @@
 // The keyboard of a review. Keys are bound by their place (event.code), so that they work in a Russian layout.
 // Without this script the buttons do the same.
-(() => {
+// htmx binds the buttons at the same event, and before, since its script comes first.
+document.addEventListener("DOMContentLoaded", () => {
   const list = document.getElementById("slots");
   if (!list) return;
   const slots = () => [...list.querySelectorAll(".composition-slot")];
   const undecided = () => slots().find((slot) => slot.dataset.decision === "open");
   let current = (location.hash && document.querySelector(location.hash)) || undecided() || slots()[0];
-  let accepting = false;
+  let busy = false; // a decision is on its way; what is pressed meanwhile is about neither slot
 
   const show = (slot, scroll) => {
     if (!slot) return;
@@ -36,6 +37,7 @@
       show(all[Math.min(all.length - 1, Math.max(0, all.indexOf(current) + step))], true);
       return;
     }
+    if (busy) return;
     const button = current && current.querySelector(`[data-code="${event.code}"]`);
     if (button) {
       event.preventDefault();
@@ -43,19 +45,24 @@
     }
   });
 
+  // A decision is remembered until its slot has come anew; htmx tells of each part that it has put in.
+  let decided = null;
   list.addEventListener("click", (event) => {
     const button = event.target.closest("[data-code]");
-    if (button) accepting = button.value === "accept";
+    if (button) decided = { id: button.closest(".composition-slot").id, accepted: button.value === "accept" };
   });
-
-  // The slot has come anew: after an acceptance the next undecided one is looked at, else the same.
-  document.addEventListener("htmx:afterSettle", (event) => {
-    const slot = event.detail.elt.closest && event.detail.elt.closest(".composition-slot");
-    if (!slot) return;
-    show(accepting && slot.dataset.decision === "accepted" ? after(slot) : slot, true);
-    accepting = false;
+  document.addEventListener("htmx:beforeRequest", () => { busy = true; });
+  ["htmx:responseError", "htmx:sendError", "htmx:timeout"].forEach((name) => {
+    document.addEventListener(name, () => { busy = false; });
+  });
+  document.addEventListener("htmx:afterSettle", () => {
+    if (!decided) return;
+    const slot = document.getElementById(decided.id);
+    show(decided.accepted && slot.dataset.decision === "accepted" ? after(slot) : slot, true);
+    decided = null;
+    busy = false;
   });
 
   show(current, Boolean(location.hash));
   list.dataset.keys = "bound"; // for whoever presses keys faster than any person
-})();
+});
