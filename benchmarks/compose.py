@@ -1,8 +1,8 @@
 """Seconds and peak memory of composing from 25, 50 and 100 MB of treebank, by a process of its own each time.
 
 The file is made by repeating a treebank: COMPOSE_TREEBANK, or the Russian one beside the repository; without either one
-made-up sentence. Each process starts with cold caches, but repeated words find them warm, so that a real file of this size,
-with more words, takes longer; the first megabytes, read once, say how much.
+made-up sentence. Each process starts with cold caches, but repeated words find them warm, so that a real file of this
+size, with more words, takes longer; the first megabytes, read once, say how much.
 """
 
 import os
