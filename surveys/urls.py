@@ -45,5 +45,5 @@ urlpatterns = [
         questionnaire_views.question_change,
         name="question_change",
     ),
-    path("studies/<slug:slug>/compositions/", include("surveys.composer_urls")),
+    path("", include("surveys.composer_urls")),
 ]
