@@ -29,7 +29,7 @@ with open(sys.argv[1], "rb") as stream:
     for sentence in sentences(stream, sys.argv[2]):
         scan.look(sentence)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-print(time.perf_counter() - start, peak, scan.sentences, sum(map(len, scan.candidates())))
+print(time.perf_counter() - start, time.process_time(), peak, scan.sentences, sum(map(len, scan.candidates())))
 """
 
 
@@ -48,9 +48,9 @@ def measure() -> str:
             out = subprocess.run(
                 [sys.executable, "-c", CHILD, str(file), language], capture_output=True, text=True, check=True, cwd=ROOT
             ).stdout.splitlines()[-1]
-            seconds, peak, count, candidates = map(float, out.split())
+            seconds, cpu, peak, count, candidates = map(float, out.split())
             parts.append(
-                f"{megabytes:.1f} MB: {seconds:.1f} s ({seconds / megabytes * 100:.0f} s per 100 MB), "
+                f"{megabytes:.1f} MB: {seconds:.1f} s ({seconds / megabytes * 100:.0f} s per 100 MB), CPU {cpu:.1f} s, "
                 f"peak {peak:.0f} MB, {count:.0f} sentences, {candidates:.0f} candidates"
             )
     return "; ".join(parts)
