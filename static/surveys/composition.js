@@ -6,13 +6,14 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!list) return;
   const slots = () => [...list.querySelectorAll(".composition-slot")];
   const undecided = () => slots().find((slot) => slot.dataset.decision === "open");
-  let current = (location.hash && document.querySelector(location.hash)) || undecided() || slots()[0];
-  let busy = false; // a decision is on its way; what is pressed meanwhile is about neither slot
+  const first = (location.hash && document.querySelector(location.hash)) || undecided() || slots()[0];
+  let current = first ? first.id : ""; // by its id: a slot comes anew with each decision
+  const pending = new Map(); // slots whose decision is on its way, and whether it accepts
 
   const show = (slot, scroll) => {
     if (!slot) return;
     slots().forEach((one) => one.classList.toggle("current", one === slot));
-    current = slot;
+    current = slot.id;
     if (scroll) {
       slot.focus({ preventScroll: true });
       slot.scrollIntoView({ block: "nearest" });
@@ -34,35 +35,34 @@ document.addEventListener("DOMContentLoaded", () => {
     const step = { KeyJ: 1, ArrowDown: 1, KeyK: -1, ArrowUp: -1 }[event.code];
     if (step) {
       event.preventDefault();
-      show(all[Math.min(all.length - 1, Math.max(0, all.indexOf(current) + step))], true);
+      const place = all.findIndex((slot) => slot.id === current);
+      show(all[Math.min(all.length - 1, Math.max(0, place + step))], true);
       return;
     }
-    if (busy) return;
-    const button = current && current.querySelector(`[data-code="${event.code}"]`);
-    if (button) {
-      event.preventDefault();
-      button.click();
-    }
+    const slot = document.getElementById(current);
+    const button = slot && slot.querySelector(`[data-code="${event.code}"]`);
+    if (!button) return;
+    event.preventDefault();
+    if (!pending.has(current)) button.click();
   });
 
-  // A decision is remembered until its slot has come anew; htmx tells of each part that it has put in.
-  let decided = null;
   list.addEventListener("click", (event) => {
     const button = event.target.closest("[data-code]");
-    if (button) decided = { id: button.closest(".composition-slot").id, accepted: button.value === "accept" };
+    if (button) pending.set(button.closest(".composition-slot").id, button.value === "accept");
   });
-  document.addEventListener("htmx:beforeRequest", () => { busy = true; });
   ["htmx:responseError", "htmx:sendError", "htmx:timeout"].forEach((name) => {
-    document.addEventListener(name, () => { busy = false; });
-  });
-  document.addEventListener("htmx:afterSettle", () => {
-    if (!decided) return;
-    const slot = document.getElementById(decided.id);
-    show(decided.accepted && slot.dataset.decision === "accepted" ? after(slot) : slot, true);
-    decided = null;
-    busy = false;
+    document.addEventListener(name, () => pending.clear());
   });
 
-  show(current, Boolean(location.hash));
+  // A slot has come anew: after an acceptance the next undecided one is looked at, unless the person has gone on already.
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const slot = event.target.closest && event.target.closest(".composition-slot");
+    if (!slot || !pending.has(slot.id)) return;
+    const accepted = pending.get(slot.id) && slot.dataset.decision === "accepted";
+    pending.delete(slot.id);
+    if (slot.id === current) show(accepted ? after(slot) : slot, true);
+  });
+
+  show(first, Boolean(location.hash));
   list.dataset.keys = "bound"; // for whoever presses keys faster than any person
 });
