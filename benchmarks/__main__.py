@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ["participants", "raters", "runs", "agreement"]
+NAMES = ["participants", "raters", "runs", "agreement", "compose"]
 TOOLS = ["pictures"]  # no measurement; only by name
 
 

@@ -1,4 +1,4 @@
-"""Reading an instrument's stimuli from CSV."""
+"""An instrument's stimuli from CSV, and to CSV."""
 
 import csv
 import io
@@ -9,7 +9,9 @@ from corpus.models import Complexity
 from corpus.tokens import word_tokens
 
 COLUMNS = ("id", "task", "original", "complexity", "shuffled")
+OPTIONAL = ("source",)
 MAX_BYTES = 1_000_000
+MAX_SOURCE = 200
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,7 @@ class StimulusRow:
     original: str
     complexity: str
     shuffled: bool
+    source: str = ""  # treebank, sentence, licence
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,7 @@ PROBLEMS = {
     "bad_position": "the id must be a whole number from 1 to 9999, not %(detail)r",
     "no_words": "there is no word in the column %(detail)s",
     "bad_complexity": "complexity must be easy, medium or hard, not %(detail)r",
+    "long_source": "the source is longer than %(detail)s characters",
     "bad_shuffled": "shuffled must be true or false, not %(detail)r",
 }
 
@@ -59,9 +63,10 @@ class StimuliUnreadableError(Exception):
 
 
 def read_stimuli(data: bytes) -> list[StimulusRow]:
-    """The stimuli of a UTF-8 CSV with the columns id, task, original, complexity, shuffled; others are ignored.
+    """The stimuli of a UTF-8 CSV with the columns id, task, original, complexity, shuffled; source may be there.
 
-    Raises StimuliUnreadableError with every problem found; then nothing of the file is to be used.
+    Other columns are ignored. Raises StimuliUnreadableError with every problem found; then nothing of the file is
+    to be used.
     """
     if len(data) > MAX_BYTES:
         raise StimuliUnreadableError([Problem("too_large", detail=str(MAX_BYTES))])
@@ -102,7 +107,7 @@ def is_separated_otherwise(header: Sequence[str]) -> bool:
 
 def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> StimulusRow | None:
     before = len(problems)
-    value = {name: (record.get(name) or "").strip() for name in COLUMNS}
+    value = {name: (record.get(name) or "").strip() for name in COLUMNS + OPTIONAL}
     if None in record or any("\x00" in text for text in value.values()):
         problems.append(Problem("broken_row", line))
     if not value["id"].isascii() or not value["id"].isdigit() or not 1 <= int(value["id"][:6]) <= 9_999:
@@ -114,6 +119,8 @@ def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> S
         problems.append(Problem("bad_complexity", line, value["complexity"][:40]))
     if value["shuffled"].lower() not in ("true", "false"):
         problems.append(Problem("bad_shuffled", line, value["shuffled"][:40]))
+    if len(value["source"]) > MAX_SOURCE:
+        problems.append(Problem("long_source", line, str(MAX_SOURCE)))
     if len(problems) > before:
         return None
     return StimulusRow(
@@ -122,4 +129,16 @@ def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> S
         original=value["original"],
         complexity=value["complexity"],
         shuffled=value["shuffled"].lower() == "true",
+        source=value["source"],
     )
+
+
+def stimuli_csv(rows: Sequence[StimulusRow]) -> bytes:
+    """The rows as `read_stimuli` reads them: UTF-8, commas, line feeds. The same rows give the same bytes."""
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS + OPTIONAL)
+    for row in rows:
+        shuffled = "true" if row.shuffled else "false"
+        writer.writerow([row.position, row.text, row.original, row.complexity, shuffled, row.source])
+    return out.getvalue().encode()

@@ -182,3 +182,100 @@ class AnswerRevision(models.Model):
 
     def __str__(self) -> str:
         return f"{self.answer_id} r{self.number}"
+
+
+class Treebank(models.Model):
+    """A file in CoNLL-U that a researcher has sent. It lies in DATA_DIR under its hash, and never changes."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="treebanks")
+    name = models.CharField(max_length=80)
+    licence = models.CharField(max_length=50, blank=True)
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveBigIntegerField()  # bytes
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "sha256"], name="treebank_once_per_study"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class Composition(models.Model):
+    """A test that is being put together from a treebank: parameters, the search for candidates, decisions."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waiting for a worker")
+        READING = "reading", _("the treebank is being read")
+        READY = "ready", _("to be reviewed")
+        FAILED = "failed", _("failed")
+        CANCELLED = "cancelled", _("cancelled")
+
+    treebank = models.ForeignKey(Treebank, on_delete=models.PROTECT, related_name="compositions")
+    title = models.CharField(max_length=200)
+    parameters = models.JSONField()  # composer.Parameters
+    state = models.CharField(max_length=10, choices=State.choices, default=State.WAITING)
+    attempt = models.PositiveIntegerField(default=0)  # how often it was begun; an older attempt writes nothing more
+    beat_at = models.DateTimeField(null=True)  # the last sign of life of the worker that reads
+    bytes_read = models.PositiveBigIntegerField(default=0)
+    sentences = models.PositiveIntegerField(default=0)
+    passed = models.JSONField(default=list)  # candidates of each band, kept or not
+    left_out = models.JSONField(default=dict)  # sentences by reason; one sentence may have several
+    n_left_out = models.PositiveIntegerField(default=0)
+    problem = models.TextField(blank=True)  # why it failed
+    instrument = models.ForeignKey(Instrument, on_delete=models.PROTECT, null=True, related_name="compositions")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(state__in=["waiting", "reading", "ready", "failed", "cancelled"]),
+                name="composition_known_state",
+            ),
+            models.CheckConstraint(
+                condition=Q(instrument__isnull=True) | Q(state="ready"), name="composition_made_when_ready"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class CompositionCandidate(models.Model):
+    """A sentence that can be a task. It stands in a slot of the test, waits, or is rejected."""
+
+    class Decision(models.TextChoices):
+        OPEN = "open", _("not decided")
+        ACCEPTED = "accepted", _("accepted")
+        REJECTED = "rejected", _("rejected")
+
+    composition = models.ForeignKey(Composition, on_delete=models.PROTECT, related_name="candidates")
+    band = models.PositiveSmallIntegerField()  # place in composer.BANDS
+    place = models.PositiveIntegerField()  # rank within the band, from 1
+    slot = models.PositiveSmallIntegerField(null=True)  # position in the test
+    decision = models.CharField(max_length=10, choices=Decision.choices, default=Decision.OPEN)
+    sent_id = models.CharField(max_length=100)
+    line = models.PositiveIntegerField()
+    text = models.TextField()
+    original = models.TextField()
+    given = models.JSONField()  # lemmas and signs in the sentence's order
+    compound = models.BooleanField()
+    weakness = models.PositiveSmallIntegerField()
+    doubts = models.JSONField(default=list)  # pairs of reason and word
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["composition", "band", "place"], name="compositioncandidate_unique_place"),
+            models.UniqueConstraint(fields=["composition", "slot"], name="compositioncandidate_one_per_slot"),
+            models.CheckConstraint(
+                condition=Q(decision="open")
+                | Q(decision="accepted", slot__isnull=False)
+                | Q(decision="rejected", slot__isnull=True),
+                name="compositioncandidate_decision_fits_slot",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.sent_id}: {self.original}"

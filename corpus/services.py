@@ -89,6 +89,7 @@ def instrument_create(
             original=row.original,
             complexity=row.complexity,
             shuffled=row.shuffled,
+            source=row.source,
         )
         for row in stimuli
     )

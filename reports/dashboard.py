@@ -133,14 +133,15 @@ def stations(counts: Counts) -> list[Station]:
 
 
 def _instrument(counts: Counts) -> Station:
+    links = [("composition_list", _("Tests from treebanks"))]
     if not counts.instruments:
-        return Station("instrument", _("Instrument"), _("none yet"), False, [])
+        return Station("instrument", _("Instrument"), _("none yet"), False, links)
     title, number = counts.instruments[0]
     state = ngettext("%(title)s, %(number)s stimulus", "%(title)s, %(number)s stimuli", number) % {
         "title": title,
         "number": number,
     }
-    return Station("instrument", _("Instrument"), state, True, [])
+    return Station("instrument", _("Instrument"), state, True, links)
 
 
 def _people(counts: Counts) -> Station:

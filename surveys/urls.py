@@ -1,4 +1,4 @@
-from django.urls import path
+from django.urls import include, path
 
 from surveys import (
     entrance_views,
@@ -75,4 +75,5 @@ urlpatterns = [
         exclusion_views.exclusion_lift,
         name="survey_exclusion_lift",
     ),
+    path("", include("surveys.composer_urls")),
 ]

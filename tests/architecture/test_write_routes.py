@@ -29,7 +29,7 @@ OPEN_TO_VISITORS = {
     "withdraw": "participants have no account: the receipt code that is sent is theirs alone",
 }
 SAMPLES = {"slug": "ours", "pk": 1, "run_pk": 1, "number": 1, "secret": "x" * 20, "name": "answers", "kind": "svg"}
-SAMPLES |= {"place": "before", "question": 1, "sitting_pk": 1, "rule_pk": 1}
+SAMPLES |= {"place": "before", "question": 1, "sitting_pk": 1, "rule_pk": 1, "slot": 1}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError, call_command
 
-from corpus.importing import StimuliUnreadableError, read_stimuli
+from corpus.importing import StimuliUnreadableError, StimulusRow, read_stimuli, stimuli_csv
 from corpus.models import Instrument
 from tests.conftest import ROOT, Cast
 
@@ -21,6 +21,21 @@ def test_the_built_in_study_reads_as_published(stimuli_18) -> None:
 def test_bom_crlf_and_extra_columns_are_fine() -> None:
     data = ("\ufeff" + HEADER.strip() + ",note\r\n" + GOOD.strip() + ",x\r\n").encode()
     assert [row.text for row in read_stimuli(data)] == ["кошка сидеть на стол"]
+
+
+def test_what_is_written_is_read_again() -> None:
+    rows = [
+        StimulusRow(1, 'он , "она" и\nмы', "он, она и мы.", "easy", True, "UD Test; s 1, 2; CC BY-SA 4.0"),
+        StimulusRow(2, "кошка сидеть", "кошка сидит.", "hard", False),
+    ]
+    assert read_stimuli(stimuli_csv(rows)) == rows
+    assert stimuli_csv(rows) == stimuli_csv(list(rows)) and b"\r" not in stimuli_csv(rows)
+
+
+def test_a_source_too_long_to_keep_is_named() -> None:
+    data = HEADER.strip() + ",source\n" + GOOD.strip() + "," + "x" * 201 + "\n"
+    with pytest.raises(StimuliUnreadableError, match="line 2: the source is longer than 200"):
+        read_stimuli(data.encode())
 
 
 @pytest.mark.parametrize(
