@@ -45,6 +45,7 @@ class StimulusSerializer(serializers.Serializer):
     shuffled = serializers.BooleanField(help_text="whether the given words are out of order")
     stimulus = serializers.CharField(source="text", help_text="the given words, as printed")
     original = serializers.CharField(help_text="the sentence that they come from")
+    feedback = serializers.CharField(help_text="what a practice task says once it has been answered; may be empty")
     practice = serializers.BooleanField(source="is_practice", help_text="practice is never rated, run or scored")
     source = serializers.CharField(help_text="treebank, sentence, licence; may be empty")  # type: ignore[assignment]
 
@@ -54,13 +55,18 @@ class InstrumentSerializer(StudyRowSerializer):
     instrument = serializers.SlugField(source="slug", help_text="address of the instrument")
     instrument_version = serializers.IntegerField(source="version")
     title = serializers.CharField()
+    state = serializers.ChoiceField(Instrument.State.choices, help_text="a draft can change, a frozen one cannot")
     language = serializers.CharField(help_text="BCP 47, of the stimuli")
     instruction = serializers.CharField()
     refusal_below = serializers.IntegerField(help_text="an answer of fewer words is a refusal")
     lower_case = serializers.BooleanField(help_text="whether raters see answers in lower case")
     created_at = serializers.DateTimeField()
     n_sittings = serializers.IntegerField(help_text="of every standing; the instrument is frozen from the first")
+    n_practice = serializers.SerializerMethodField(help_text="stimuli for practice, never rated, run or scored")
     stimuli = StimulusSerializer(many=True)
+
+    def get_n_practice(self, row: Instrument) -> int:
+        return sum(stimulus.is_practice for stimulus in row.stimuli.all())  # prefetched
 
 
 class InstrumentsViewSet(StudyReadViewSet):

@@ -1,17 +1,21 @@
-"""An instrument's stimuli from CSV, and to CSV."""
+"""An instrument's stimuli as CSV, read and written."""
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from corpus.models import Complexity
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from corpus.models import Complexity, Stimulus
 from corpus.tokens import word_tokens
 
 COLUMNS = ("id", "task", "original", "complexity", "shuffled")
-OPTIONAL = ("source",)
+OPTIONAL_COLUMNS = ("is_practice", "feedback", "source")  # a file without them has real tasks of unnamed source
+ALL_COLUMNS = (*COLUMNS, *OPTIONAL_COLUMNS)
 MAX_BYTES = 1_000_000
-MAX_SOURCE = 200
+MAX_SOURCE = 200  # what the column holds
 
 
 @dataclass(frozen=True)
@@ -21,7 +25,9 @@ class StimulusRow:
     original: str
     complexity: str
     shuffled: bool
-    source: str = ""  # treebank, sentence, licence
+    is_practice: bool = False
+    feedback: str = ""
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -34,26 +40,27 @@ class Problem:
 
 
 PROBLEMS = {
-    "too_large": "the file is larger than %(detail)s bytes",
-    "not_utf8": "the file is not UTF-8 (byte %(detail)s)",
-    "missing_columns": "these columns are missing: %(detail)s",
-    "other_separator": "the fields must be separated by commas, not by semicolons or tabs",
-    "not_csv": "this is not CSV: %(detail)s",
-    "doubled_position": "the id %(detail)s stands more than once",
-    "no_stimuli": "there is no stimulus in the file",
-    "broken_row": "more fields than columns, or a NUL character",
-    "bad_position": "the id must be a whole number from 1 to 9999, not %(detail)r",
-    "no_words": "there is no word in the column %(detail)s",
-    "bad_complexity": "complexity must be easy, medium or hard, not %(detail)r",
-    "long_source": "the source is longer than %(detail)s characters",
-    "bad_shuffled": "shuffled must be true or false, not %(detail)r",
+    "too_large": _("the file is larger than %(detail)s bytes"),
+    "not_utf8": _("the file is not UTF-8 (byte %(detail)s)"),
+    "missing_columns": _("these columns are missing: %(detail)s"),
+    "other_separator": _("the fields must be separated by commas, not by semicolons or tabs"),
+    "not_csv": _("this is not CSV: %(detail)s"),
+    "doubled_position": _("the id %(detail)s stands more than once"),
+    "no_stimuli": _("there is no stimulus in the file"),
+    "broken_row": _("more fields than columns, or a NUL character"),
+    "bad_position": _("the id must be a whole number from 1 to 9999, not %(detail)r"),
+    "no_words": _("there is no word in the column %(detail)s"),
+    "bad_complexity": _("complexity must be easy, medium or hard, not %(detail)r"),
+    "bad_shuffled": _("shuffled must be true or false, not %(detail)r"),
+    "bad_is_practice": _("is_practice must be true, false or empty, not %(detail)r"),
+    "long_source": _("the source is longer than %(detail)s characters"),
 }
 
 
 def problem_text(problem: Problem) -> str:
     """One line for a person: `line 3: …`."""
-    text = PROBLEMS[problem.code] % {"detail": problem.detail}
-    return f"line {problem.line}: {text}" if problem.line else text
+    text = str(PROBLEMS[problem.code]) % {"detail": problem.detail}
+    return gettext("line %(line)s: %(text)s") % {"line": problem.line, "text": text} if problem.line else text
 
 
 class StimuliUnreadableError(Exception):
@@ -63,10 +70,9 @@ class StimuliUnreadableError(Exception):
 
 
 def read_stimuli(data: bytes) -> list[StimulusRow]:
-    """The stimuli of a UTF-8 CSV with the columns id, task, original, complexity, shuffled; source may be there.
+    """The stimuli of a UTF-8 CSV with COLUMNS and, where it has them, OPTIONAL_COLUMNS; others are ignored.
 
-    Other columns are ignored. Raises StimuliUnreadableError with every problem found; then nothing of the file is
-    to be used.
+    Raises StimuliUnreadableError with every problem found; then nothing of the file is to be used.
     """
     if len(data) > MAX_BYTES:
         raise StimuliUnreadableError([Problem("too_large", detail=str(MAX_BYTES))])
@@ -107,7 +113,7 @@ def is_separated_otherwise(header: Sequence[str]) -> bool:
 
 def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> StimulusRow | None:
     before = len(problems)
-    value = {name: (record.get(name) or "").strip() for name in COLUMNS + OPTIONAL}
+    value = {name: (record.get(name) or "").strip() for name in ALL_COLUMNS}
     if None in record or any("\x00" in text for text in value.values()):
         problems.append(Problem("broken_row", line))
     if not value["id"].isascii() or not value["id"].isdigit() or not 1 <= int(value["id"][:6]) <= 9_999:
@@ -119,6 +125,8 @@ def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> S
         problems.append(Problem("bad_complexity", line, value["complexity"][:40]))
     if value["shuffled"].lower() not in ("true", "false"):
         problems.append(Problem("bad_shuffled", line, value["shuffled"][:40]))
+    if value["is_practice"].lower() not in ("true", "false", ""):
+        problems.append(Problem("bad_is_practice", line, value["is_practice"][:40]))
     if len(value["source"]) > MAX_SOURCE:
         problems.append(Problem("long_source", line, str(MAX_SOURCE)))
     if len(problems) > before:
@@ -129,16 +137,50 @@ def _row(record: dict[str, str | None], line: int, problems: list[Problem]) -> S
         original=value["original"],
         complexity=value["complexity"],
         shuffled=value["shuffled"].lower() == "true",
+        is_practice=value["is_practice"].lower() == "true",
+        feedback=value["feedback"],
         source=value["source"],
     )
 
 
-def stimuli_csv(rows: Sequence[StimulusRow]) -> bytes:
-    """The rows as `read_stimuli` reads them: UTF-8, commas, line feeds. The same rows give the same bytes."""
-    out = io.StringIO(newline="")
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(COLUMNS + OPTIONAL)
-    for row in rows:
-        shuffled = "true" if row.shuffled else "false"
-        writer.writerow([row.position, row.text, row.original, row.complexity, shuffled, row.source])
-    return out.getvalue().encode()
+def stimulus_rows(stimuli: Iterable[Stimulus]) -> list[StimulusRow]:
+    return [
+        StimulusRow(
+            position=one.position,
+            text=one.text,
+            original=one.original,
+            complexity=one.complexity,
+            shuffled=one.shuffled,
+            is_practice=one.is_practice,
+            feedback=one.feedback,
+            source=one.source,
+        )
+        for one in stimuli
+    ]
+
+
+def stimulus_cells(row: StimulusRow) -> list[str]:
+    """The values of ALL_COLUMNS, as the file has them."""
+    return [
+        str(row.position),
+        row.text,
+        row.original,
+        row.complexity,
+        "true" if row.shuffled else "false",
+        "true" if row.is_practice else "false",
+        row.feedback,
+        row.source,
+    ]
+
+
+def stimuli_csv(rows: Iterable[StimulusRow]) -> bytes:
+    """What `read_stimuli` reads back as the same rows: UTF-8 with a byte-order mark, comma, CRLF, RFC 4180 quotes.
+
+    Texts stand in it character for character; `reports.csvfile` has the form that a spreadsheet cannot misread.
+    """
+    buffer = io.StringIO(newline="")
+    buffer.write("\ufeff")
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(ALL_COLUMNS)
+    writer.writerows(map(stimulus_cells, rows))
+    return buffer.getvalue().encode()

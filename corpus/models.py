@@ -23,6 +23,7 @@ class Instrument(models.Model):
     refusal_below = models.PositiveSmallIntegerField(default=4)  # fewer word tokens than this is a refusal
     lower_case = models.BooleanField(default=True)  # the originals are written so, and so are answers displayed
     state = models.CharField(max_length=10, choices=State.choices, default=State.DRAFT)
+    revision = models.PositiveIntegerField(default=1)  # grows with every edit, so that a page out of date is noticed
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

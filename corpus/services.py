@@ -7,9 +7,9 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
+from corpus.checks import Finding, finding_text, problems_of, shortest_original
 from corpus.importing import StimulusRow
 from corpus.models import Answer, AnswerRevision, Instrument, Respondent, Sitting, Stimulus
-from corpus.tokens import word_tokens
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -46,6 +46,18 @@ class RefusalLimitError(Exception):
     """refusal_below must be lower than the shortest original, or a right answer would count as a refusal."""
 
 
+class VersionTakenError(Exception):
+    """The version that was to be made exists: somebody else, or the same form sent twice, was faster."""
+
+
+class InstrumentIncompleteError(Exception):
+    """The instrument cannot be used as it stands; `problems` say why."""
+
+    def __init__(self, problems: list[Finding]) -> None:
+        super().__init__("; ".join(map(finding_text, problems)))
+        self.problems = problems
+
+
 # Twelve given words come to about a hundred characters; ten times the longest imaginable answer is still short.
 MAX_ANSWER_CHARACTERS = 2_000
 
@@ -62,37 +74,32 @@ def instrument_create(
     actor: User | None,
     refusal_below: int = 4,
     lower_case: bool = True,
+    version: int | None = None,
 ) -> Instrument:
     """A new instrument, or the next version where the slug exists. `stimuli` come from `importing.read_stimuli`.
 
-    Raises RefusalLimitError.
+    `version` is the one that the caller expects to make, so that a form sent twice makes one; None: whichever is next.
+    Raises RefusalLimitError, VersionTakenError.
     """
-    if refusal_below > min(len(word_tokens(row.original)) for row in stimuli) - 1:
+    shortest = shortest_original(stimuli)
+    if shortest is not None and refusal_below > shortest - 1:
         raise RefusalLimitError
     Study.objects.select_for_update().get(pk=study.pk)  # two imports at once must not take the same version
     last = Instrument.objects.filter(study=study, slug=slug).order_by("-version").first()
+    following = last.version + 1 if last else 1
+    if version is not None and version != following:
+        raise VersionTakenError
     instrument = Instrument.objects.create(
         study=study,
         slug=slug,
-        version=last.version + 1 if last else 1,
+        version=following,
         title=title,
         language=language,
         instruction=instruction,
         refusal_below=refusal_below,
         lower_case=lower_case,
     )
-    Stimulus.objects.bulk_create(
-        Stimulus(
-            instrument=instrument,
-            position=row.position,
-            text=row.text,
-            original=row.original,
-            complexity=row.complexity,
-            shuffled=row.shuffled,
-            source=row.source,
-        )
-        for row in stimuli
-    )
+    stimuli_create(instrument, stimuli)
     audit_record(
         actor=actor,
         study=study,
@@ -103,17 +110,53 @@ def instrument_create(
     return instrument
 
 
+def stimuli_create(instrument: Instrument, rows: Sequence[StimulusRow]) -> list[Stimulus]:
+    """Within the caller's transaction."""
+    return Stimulus.objects.bulk_create(
+        Stimulus(
+            instrument=instrument,
+            position=row.position,
+            text=row.text,
+            original=row.original,
+            complexity=row.complexity,
+            shuffled=row.shuffled,
+            is_practice=row.is_practice,
+            feedback=row.feedback,
+            source=row.source,
+        )
+        for row in rows
+    )
+
+
 @transaction.atomic
 def instrument_freeze(*, instrument: Instrument, actor: User | None) -> bool:
-    """From now on neither the text nor the stimuli change; the first sitting does it too. False: it was so already."""
+    """From now on neither the text nor the stimuli change; the first sitting does it too. False: it was so already.
+
+    Raises InstrumentIncompleteError: what cannot be scored is given to nobody.
+    """
     if instrument.state == Instrument.State.FROZEN:
         return False
+    # Locked before it is read: an edit and a first sitting at the same moment come one after the other.
+    locked = Instrument.objects.select_for_update().get(pk=instrument.pk)
+    if locked.state == Instrument.State.DRAFT:
+        instrument_check(locked)
     frozen = Instrument.objects.filter(pk=instrument.pk, state=Instrument.State.DRAFT).update(
         state=Instrument.State.FROZEN
     )
     if frozen:
         audit_record(actor=actor, study=instrument.study, action="instrument_freeze", target=instrument)
     return bool(frozen)
+
+
+def instrument_check(instrument: Instrument) -> None:
+    """Raises InstrumentIncompleteError. One query."""
+    problems = problems_of(
+        instruction=instrument.instruction,
+        refusal_below=instrument.refusal_below,
+        stimuli=list(instrument.stimuli.all()),
+    )
+    if problems:
+        raise InstrumentIncompleteError(problems)
 
 
 @transaction.atomic
@@ -125,7 +168,10 @@ def sitting_start(
     standing: str = Sitting.Standing.COUNTED,
     order: Sequence[int] | None = None,
 ) -> Sitting:
-    """Open the respondent's next sitting, practice left out, in the given order or else the instrument's own."""
+    """Open the respondent's next sitting, practice left out, in the given order or else the instrument's own.
+
+    The first one freezes the instrument. Raises InstrumentIncompleteError.
+    """
     Respondent.objects.select_for_update().get(pk=respondent.pk)
     instrument_freeze(instrument=instrument, actor=None)
     last = Sitting.objects.filter(respondent=respondent, instrument=instrument).order_by("-ordinal").first()

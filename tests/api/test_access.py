@@ -102,8 +102,8 @@ def test_what_one_who_is_rating_sees_names_no_answer(ready: Ready, blinded: Clie
 def theirs(ready: Ready) -> dict[str, Any]:
     """One of everything in the other study; what their addresses would be made of."""
     study, rubric = ready.built.cast.other_study, ready.built.rubric
-    instrument = Instrument.objects.create(study=study, slug="small", title="T", instruction="…")
-    stimulus = instrument.stimuli.create(position=1, text="а", original="а", complexity="easy", shuffled=False)
+    instrument = Instrument.objects.create(study=study, slug="small", title="T", instruction="…", refusal_below=1)
+    stimulus = instrument.stimuli.create(position=1, text="а б", original="а б", complexity="easy", shuffled=False)
     instrument_freeze(instrument=instrument, actor=None)
     survey = add_survey(study, instrument, "elsewhere")
     prompt = Prompt.objects.create(study=study, slug="paper", text="{words}")
