@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.selectors import Chosen
 from corpus.models import Instrument
 from scoring.models import Criterion
+from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC
 from studies.forms import StyledForm
 from studies.models import Membership, Study, User
 from studies.selectors import members_of
@@ -29,10 +30,25 @@ def _members(study: Study) -> Any:
     return members_of(study).filter(is_active=True)
 
 
+RUBRIC_CHOICES = [
+    (PAPER_RUBRIC, _("yes or no: grammatical, logical, natural order; and the word count by rule")),
+    (CHILDREN_RUBRIC, _("one grade for the sentence: 1, 0.5, 0.25 or 0, as in the children's test")),
+]
+
+
 class CampaignForm(StyledForm):
     title = forms.CharField(label=_("Title"), max_length=200, help_text=_("Raters see it on their first page."))
     instrument = forms.ModelChoiceField(
         label=_("Answers of"), queryset=Instrument.objects.none(), required=False, empty_label=_("all instruments")
+    )
+    rubric = forms.ChoiceField(
+        label=_("Judged by"),
+        choices=RUBRIC_CHOICES,
+        initial=PAPER_RUBRIC,
+        required=False,
+        help_text=_(
+            "What raters are asked of each answer. Results show an instrument by its newest campaign's rubric."
+        ),
     )
     raters_per_answer = forms.IntegerField(
         label=_("Raters per answer"),
@@ -70,6 +86,9 @@ class CampaignForm(StyledForm):
         cast(forms.ModelChoiceField, self.fields["instrument"]).queryset = instruments
         cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = _members(study)
         self.fields["seed"].initial = secrets.randbelow(1_000_000)
+
+    def clean_rubric(self) -> str:
+        return self.cleaned_data["rubric"] or PAPER_RUBRIC
 
     def adjudicator_user(self) -> User | None:
         member = self.cleaned_data["adjudicator"]

@@ -11,12 +11,12 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
-from annotation.guideline import DEFAULT_GUIDELINE
+from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
 from annotation.models import Campaign, Guideline, Item, Place, Rater
 from annotation.selectors import Candidate, candidates
 from corpus.models import Instrument
-from scoring.models import Judge, Round
-from scoring.services import paper_rubric, round_close
+from scoring.models import Judge, Round, Rubric
+from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC, RUBRICS, round_close
 from studies.models import Membership, Role, Study, User
 from studies.services import audit_record, blinding_impose, blinding_lift
 
@@ -94,10 +94,21 @@ def rater_reactivate(*, rater: Rater, actor: User) -> None:
         audit_record(actor=actor, study=rater.study, action="rater_reactivate", target=rater)
 
 
-def guideline_ensure(study: Study) -> Guideline:
-    """The study's newest rules, the default ones if it has none. Within the caller's transaction and study lock."""
-    newest = Guideline.objects.filter(study=study).order_by("-version").first()
-    return newest or Guideline.objects.create(study=study, version=1, text=DEFAULT_GUIDELINE)
+def guideline_ensure(study: Study, rubric: Rubric) -> Guideline:
+    """The study's newest rules for this rubric, the default ones if it has none.
+
+    Within the caller's transaction and study lock. A graded rubric has rules of its own, which never stand in for the
+    others.
+    """
+    known = Guideline.objects.filter(study=study).order_by("-version")
+    if rubric.slug == CHILDREN_RUBRIC:
+        newest, text = known.filter(text=CHILDREN_GUIDELINE).first(), CHILDREN_GUIDELINE
+    else:
+        newest, text = known.exclude(text=CHILDREN_GUIDELINE).first(), DEFAULT_GUIDELINE
+    if newest is not None:
+        return newest
+    last = known.first()
+    return Guideline.objects.create(study=study, version=last.version + 1 if last else 1, text=text)
 
 
 @transaction.atomic
@@ -112,12 +123,14 @@ def campaign_open(
     with_refusals: bool = False,
     only_new: bool = False,
     adjudicator: User | None = None,
+    rubric: str = PAPER_RUBRIC,
 ) -> Campaign:
     """Fix the answers and make their places: `raters_per_answer` for each, so that there can never be more.
 
     What is in: `annotation.selectors.candidates`, without refusals unless asked. The order is a shuffle by `seed`
     within stimuli, so a rater sees the answers to one stimulus together, people's and models' mixed. Takes seconds
-    for 20,000 answers. Raises NothingToRateError, TitleTakenError, NotAMemberError (of the adjudicator).
+    for 20,000 answers. `rubric` is one of `scoring.services.RUBRICS`. Raises NothingToRateError, TitleTakenError,
+    NotAMemberError (of the adjudicator).
     """
     study = _study_lock(study.pk)
     if Campaign.objects.filter(study=study, title=title, state=Campaign.State.OPEN).exists():
@@ -129,11 +142,12 @@ def campaign_open(
     ]
     if not chosen:
         raise NothingToRateError
+    judged_by = RUBRICS[rubric]()
     round_ = Round.objects.create(
         study=study,
-        rubric=paper_rubric(),
+        rubric=judged_by,
         purpose=Round.Purpose.RATING,
-        guideline_version=guideline_ensure(study).version,
+        guideline_version=guideline_ensure(study, judged_by).version,
     )
     campaign = Campaign.objects.create(
         round=round_,
@@ -161,6 +175,7 @@ def campaign_open(
             "seed": seed,
             "with_refusals": with_refusals,
             "only_new": only_new,
+            "rubric": judged_by.slug,
             "instrument": instrument.pk if instrument else None,
         },
     )

@@ -11,6 +11,7 @@ from rest_framework.response import Response
 
 from corpus.api import PositionFilter
 from corpus.models import Instrument
+from corpus.services import InstrumentIncompleteError
 from llmruns.addresses import AddressRefusedError
 from llmruns.forms import ADDRESS_ERRORS
 from llmruns.keys import KeyMissingError, without_secrets
@@ -242,6 +243,8 @@ class ExperimentsViewSet(StudyReadViewSet):
             raise ApiError(409, "key_missing", sentence) from error
         except AddressRefusedError as error:
             raise ApiError(409, "address_refused", str(ADDRESS_ERRORS[error.reason])) from error
+        except InstrumentIncompleteError as error:
+            raise ApiError(409, "instrument_incomplete", str(error)) from error
         except ExperimentRefusedError as error:
             raise ApiError(400, "invalid", _("This cannot be launched.")) from error
 

@@ -138,7 +138,7 @@ def experiment_launch(
 ) -> Experiment:
     """Open the runs with their sittings and put the work into the queue. The same launch_key launches once.
 
-    Raises ExperimentRefusedError, keys.KeyMissingError, addresses.AddressRefusedError.
+    Raises ExperimentRefusedError, keys.KeyMissingError, addresses.AddressRefusedError, InstrumentIncompleteError.
     """
     if not configs:
         raise ExperimentRefusedError("nothing")

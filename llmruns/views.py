@@ -14,7 +14,9 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from corpus.checks import finding_text
 from corpus.models import Stimulus
+from corpus.services import InstrumentIncompleteError
 from llmruns.addresses import AddressRefusedError
 from llmruns.forms import ADDRESS_ERRORS, ExperimentForm, ModelConfigForm
 from llmruns.keys import KeyMissingError
@@ -129,6 +131,9 @@ def experiment_new(request: HttpRequest, slug: str) -> HttpResponse:
         return _experiment_form(request, study, form)
     except AddressRefusedError as error:
         form.add_error("configs", str(ADDRESS_ERRORS[error.reason]))
+        return _experiment_form(request, study, form)
+    except InstrumentIncompleteError as error:
+        form.add_error("instrument", [finding_text(problem) for problem in error.problems])
         return _experiment_form(request, study, form)
     return redirect("experiment_detail", slug, experiment.pk)
 

@@ -15,7 +15,7 @@ from corpus.api import SITTING_LOOKUPS, InstrumentFilters, PositionFilter, Sitti
 from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from reports.results_json import ResultsSerializer, results_document
-from reports.selectors import Results, instruments_of, results_of
+from reports.selectors import Results, instruments_of, results_of, rubric_of
 from scoring.models import Judge, Judgement, Round, Rubric
 from scoring.selectors import LabelledAnswer, Labels, labels_of
 from scoring.services import paper_rubric, rules_apply
@@ -262,9 +262,17 @@ class InstrumentViewSet(JudgedViewSet):
             raise Http404
         return next((instrument for instrument in known if instrument.n_sittings), known[0])  # type: ignore[attr-defined]
 
+    @cached_property
+    def judged_by(self) -> Rubric:
+        """One query, or two (see `rubric_of`). Rules of another rubric than the paper's have not been applied yet."""
+        rubric = rubric_of(self.instrument)
+        if rubric != self.rubric:
+            rules_apply(study=self.study, rubric=rubric)
+        return rubric
+
     def found(self) -> Results:
-        """Eight queries."""
-        return results_of(study=self.study, instrument=self.instrument, rubric=self.rubric)
+        """Ten queries."""
+        return results_of(study=self.study, instrument=self.instrument, rubric=self.judged_by)
 
 
 class LabelSerializer(serializers.Serializer):
@@ -310,7 +318,9 @@ class LabelsViewSet(StudyListViewSet, InstrumentViewSet):
         answers: list[Answer] = list(super().paginate_queryset(queryset) or ())
         if answers:
             instrument = answers[0].sitting.instrument
-            labels = labels_of(instrument=instrument, rubric=self.rubric, answer_ids=[answer.pk for answer in answers])
+            labels = labels_of(
+                instrument=instrument, rubric=self.judged_by, answer_ids=[answer.pk for answer in answers]
+            )
             known = {row.pk: label_cells(row, labels) for row in labels.answers}
             for answer in answers:
                 answer.found = known.get(answer.pk, [])  # type: ignore[attr-defined]

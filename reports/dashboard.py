@@ -133,7 +133,7 @@ def stations(counts: Counts) -> list[Station]:
 
 
 def _instrument(counts: Counts) -> Station:
-    links = [("composition_list", _("Tests from treebanks"))]
+    links = [("instrument_list", _("Instruments")), ("composition_list", _("Tests from treebanks"))]
     if not counts.instruments:
         return Station("instrument", _("Instrument"), _("none yet"), False, links)
     title, number = counts.instruments[0]

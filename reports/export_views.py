@@ -1,13 +1,14 @@
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
-from django.shortcuts import render
+from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
+from corpus.importing import ALL_COLUMNS, stimuli_csv, stimulus_cells, stimulus_rows
 from reports.csvfile import stream
 from reports.exports import EXPORTS
 from scoring.services import paper_rubric, rules_apply
-from studies.access import SignedIn, unblinded_study
+from studies.access import SignedIn, research_study, unblinded_study
 from studies.models import Study
 
 
@@ -18,7 +19,7 @@ def exports(request: SignedIn, slug: str) -> HttpResponse:
     rubric = paper_rubric()
     rules_apply(study=study, rubric=rubric)  # see result_views.current_results
     files = [
-        {"export": export, "count": export.count(study, rubric), "columns": export.columns(rubric)}
+        {"export": export, "count": export.count(study, rubric), "columns": export.columns(study, rubric)}
         for export in EXPORTS.values()
     ]
     return render(request, "reports/exports.html", {"study": study, "files": files})
@@ -36,7 +37,7 @@ def export_file(request: SignedIn, slug: str, name: str) -> StreamingHttpRespons
     rules_apply(study=study, rubric=rubric)  # see result_views.current_results
     for_excel = request.GET.get("for") == "excel"
     pieces = stream(
-        export.columns(rubric),
+        export.columns(study, rubric),
         export.rows(study, rubric),
         for_excel=for_excel,
         decimal_comma=get_language() == "ru",
@@ -44,6 +45,23 @@ def export_file(request: SignedIn, slug: str, name: str) -> StreamingHttpRespons
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name(study, name, for_excel)}.csv"'
     return response
+
+
+@login_required
+@require_safe
+def instrument_file(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """An instrument's stimuli, as its page imports them; `?for=excel`, as a spreadsheet opens them without harm."""
+    study = research_study(request.user, slug)
+    instrument = get_object_or_404(study.instruments, pk=pk)
+    rows = stimulus_rows(instrument.stimuli.order_by("position"))
+    for_excel = request.GET.get("for") == "excel"
+    content: bytes | str = stimuli_csv(rows)
+    if for_excel:
+        cells = [[row.position, *stimulus_cells(row)[1:]] for row in rows]
+        content = "".join(stream(ALL_COLUMNS, cells, for_excel=True, decimal_comma=get_language() == "ru"))
+    name = file_name(study, f"{instrument.slug}-v{instrument.version}", for_excel)
+    headers = {"Content-Disposition": f'attachment; filename="{name}.csv"'}
+    return HttpResponse(content, content_type="text/csv; charset=utf-8", headers=headers)
 
 
 def file_name(study: Study, name: str, for_excel: bool = False) -> str:

@@ -15,8 +15,8 @@ from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from llmruns.keys import without_secrets
 from llmruns.models import Call
-from reports.selectors import instruments_of, results_of
-from scoring.models import Criterion, Judge, Judgement, Rubric
+from reports.selectors import instruments_of, results_of, rubric_of
+from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
 from studies.models import Study
 from surveys.facts import Median
@@ -159,11 +159,14 @@ CALLS = (
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A file: its columns, its rows as they come from the database, and how many there are (few queries each)."""
+    """A file: its columns, its rows as they come from the database, and how many there are (few queries each).
+
+    The rubric is the paper's: its criteria come first. What a study judged by others is in the files too.
+    """
 
     name: str
     about: Any  # a lazy translation
-    columns: Callable[[Rubric], Sequence[str]]
+    columns: Callable[[Study | None, Rubric], Sequence[str]]  # None: of any study
     rows: Callable[[Study, Rubric], Rows]
     count: Callable[[Study, Rubric], int]
 
@@ -328,7 +331,7 @@ def _annotations(study: Study) -> QuerySet[Judgement]:
 def annotation_rows(study: Study, rubric: Rubric) -> Rows:
     """One row for what one rater said about one answer in one round."""
     names = _judge_names(study)
-    codes = judged_codes(rubric)
+    codes = judged_codes(study, rubric)
     rows = (
         _annotations(study)
         .order_by("answer_id", "round_id", "judge_id", "pk")
@@ -372,7 +375,7 @@ def annotation_rows(study: Study, rubric: Rubric) -> Rows:
 def label_rows(study: Study, rubric: Rubric) -> Rows:
     for instrument in instruments_of(study):
         positions = dict(instrument.stimuli.values_list("pk", "position"))
-        labels = labels_of(instrument=instrument, rubric=rubric)
+        labels = labels_of(instrument=instrument, rubric=rubric_of(instrument))
         for answer in labels.answers:
             for criterion, label in zip(labels.criteria, answer.labels, strict=True):
                 yield [
@@ -391,7 +394,7 @@ def label_rows(study: Study, rubric: Rubric) -> Rows:
 
 def score_rows(study: Study, rubric: Rubric) -> Rows:
     for instrument in instruments_of(study):
-        results = results_of(study=study, instrument=instrument, rubric=rubric)
+        results = results_of(study=study, instrument=instrument, rubric=rubric_of(instrument))
         experiments = {row.key: (row.experiment_id, row.experiment or None) for row in results.rows}
         for row in results.sittings:
             sitting, score = row.sitting, row.score
@@ -460,13 +463,18 @@ def call_rows(study: Study, rubric: Rubric) -> Rows:
         yield [study.slug, study.simulated, *(None if own == "" else own for own in row), without_secrets(request)]
 
 
-def judged_codes(rubric: Rubric) -> list[str]:
-    return list(rubric.criteria.filter(kind=Criterion.Kind.JUDGED).values_list("code", flat=True))
+def judged_codes(study: Study | None, rubric: Rubric) -> list[str]:
+    """The rubric's own, then those of other rubrics that the study has rounds of, each code once. Two queries."""
+    judged = Criterion.objects.filter(kind=Criterion.Kind.JUDGED)
+    own = judged.filter(rubric=rubric).values_list("code", flat=True)
+    used = Round.objects.filter(study=study).exclude(rubric=rubric).values("rubric")
+    others = judged.filter(rubric__in=used).order_by("rubric", "position").values_list("code", flat=True)
+    return list(dict.fromkeys([*own, *others]))
 
 
-def annotation_columns(rubric: Rubric) -> Sequence[str]:
+def annotation_columns(study: Study | None, rubric: Rubric) -> Sequence[str]:
     place = ANNOTATIONS.index("not_attempt")
-    return [*ANNOTATIONS[:place], *judged_codes(rubric), *ANNOTATIONS[place:]]
+    return [*ANNOTATIONS[:place], *judged_codes(study, rubric), *ANNOTATIONS[place:]]
 
 
 def _count_annotations(study: Study, rubric: Rubric) -> int:
@@ -475,6 +483,14 @@ def _count_annotations(study: Study, rubric: Rubric) -> int:
 
 def _counted(study: Study) -> QuerySet[Answer]:
     return _answers(study).filter(sitting__standing=Sitting.Standing.COUNTED)
+
+
+def _count_labels(study: Study, rubric: Rubric) -> int:
+    """A few queries for each instrument."""
+    return sum(
+        _counted(study).filter(sitting__instrument=instrument).count() * rubric_of(instrument).criteria.count()
+        for instrument in instruments_of(study)
+    )
 
 
 def _count_scores(study: Study, rubric: Rubric) -> int:
@@ -488,7 +504,7 @@ EXPORTS = {
         Export(
             "answers",
             gettext_lazy("Every answer of people and models, as it was received, with its stimulus."),
-            lambda rubric: ANSWERS,
+            lambda study, rubric: ANSWERS,
             answer_rows,
             lambda study, rubric: _answers(study).count(),
         ),
@@ -505,7 +521,7 @@ EXPORTS = {
         Export(
             "judgements",
             gettext_lazy("Long: one row for each answer, judge and criterion. Withdrawn judgements are left out."),
-            lambda rubric: JUDGEMENTS,
+            lambda study, rubric: JUDGEMENTS,
             judgement_rows,
             lambda study, rubric: _judgements(study).count(),
         ),
@@ -519,21 +535,21 @@ EXPORTS = {
         Export(
             "labels",
             gettext_lazy("What the judgements come to: one row for each counted answer and criterion, with the votes."),
-            lambda rubric: LABELS,
+            lambda study, rubric: LABELS,
             label_rows,
-            lambda study, rubric: _counted(study).count() * rubric.criteria.count(),
+            _count_labels,
         ),
         Export(
             "scores",
             gettext_lazy("One row for each counted sitting: its score, or why it has none."),
-            lambda rubric: SCORES,
+            lambda study, rubric: SCORES,
             score_rows,
             _count_scores,
         ),
         Export(
             "calls",
             gettext_lazy("Every request to a model's provider, with its raw reply. No keys."),
-            lambda rubric: CALLS,
+            lambda study, rubric: CALLS,
             call_rows,
             lambda study, rubric: _calls(study).count(),
         ),

@@ -23,11 +23,12 @@ from reports.selectors import (
     people_outside,
     results_of,
     row_labels,
+    rubric_of,
 )
 from reports.tables import answer_rows, breakdown, overview, per_stimulus
 from reports.words import REASONS, STATES, differences
 from scoring.selectors import labels_of
-from scoring.services import paper_rubric, rules_apply
+from scoring.services import rules_apply
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
@@ -57,7 +58,7 @@ def current_results(study: Study, instrument: Instrument) -> Results:
     A GET starts nothing, and this writes: the rules are no work in the background but a part of the reading. They are
     cheap, idempotent, the same for whoever asks, and a result without them would lack a criterion (DESIGN, section 6).
     """
-    rubric = paper_rubric()
+    rubric = rubric_of(instrument)
     rules_apply(study=study, rubric=rubric)
     return results_of(study=study, instrument=instrument, rubric=rubric)
 
@@ -98,7 +99,7 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
     _known, instrument = instrument_shown(study, request)
     if instrument is None:
         raise Http404
-    rubric = paper_rubric()
+    rubric = rubric_of(instrument)
     rules_apply(study=study, rubric=rubric)  # see current_results
     groups = row_labels(instrument)
     chosen = _chosen(request, groups)

@@ -5,14 +5,16 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 
-from django.db.models import Count, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
+from annotation.models import Campaign, Item
 from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
 from llmruns.models import Run
 from scoring import formula
-from scoring.models import Rubric
+from scoring.models import Round, Rubric
 from scoring.selectors import LabelledAnswer, Labels, labels_of
+from scoring.services import paper_rubric
 from studies.models import Study
 
 PEOPLE = "people"
@@ -121,6 +123,21 @@ class _Group:
 def instruments_of(study: Study) -> QuerySet[Instrument]:
     """The study's instruments, the newest first, with `n_sittings`. One query."""
     return Instrument.objects.filter(study=study).annotate(n_sittings=Count("sittings")).order_by("-pk")
+
+
+def rubric_of(instrument: Instrument) -> Rubric:
+    """What the instrument's answers are judged by: the rubric of its newest campaign, the paper's without one.
+
+    One query, two where the study has a round by another rubric than the paper's.
+    """
+    paper = paper_rubric()
+    others = Round.objects.filter(study=instrument.study_id, purpose=Round.Purpose.RATING).exclude(rubric=paper)
+    if not others.exists():
+        return paper
+    held = Item.objects.filter(campaign=OuterRef("pk"), answer__sitting__instrument=instrument)
+    newest = Campaign.objects.filter(Exists(held), study=instrument.study_id).select_related("round__rubric")
+    campaign = newest.order_by("-pk").first()
+    return campaign.round.rubric if campaign else paper
 
 
 def scored_criteria(rubric: Rubric) -> tuple[formula.Criterion, ...]:

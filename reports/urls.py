@@ -25,4 +25,5 @@ urlpatterns = [
         withdrawal_views.sitting_withdraw_page,
         name="survey_sitting_withdraw",
     ),
+    path("studies/<slug:slug>/instruments/<int:pk>/stimuli.csv", export_views.instrument_file, name="instrument_file"),
 ]

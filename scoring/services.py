@@ -1,6 +1,6 @@
 """The only writer of rubrics, judges, rounds and judgements."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.db import IntegrityError, transaction
@@ -20,6 +20,14 @@ PAPER_CRITERIA = [
     ("sequence", "Столько же слов?", "As many words?", Criterion.Kind.RULE),
 ]
 
+# The original children's test, as the study's paper describes it: one point for a correct sentence, 0.5 where the word
+# order is broken, 0.25 for a missing, replaced or inserted word, a minor error of meaning or agrammatism, else 0.
+CHILDREN_RUBRIC = "children"
+CHILDREN_CRITERIA = [
+    ("sentence", "Насколько правильно предложение?", "How correct is the sentence?", Criterion.Kind.JUDGED),
+]
+CHILDREN_SCALE = [1, 0.5, 0.25, 0]
+
 
 class ValueOutsideScaleError(Exception):
     """A judgement's value is not on its criterion's scale."""
@@ -29,12 +37,23 @@ class RoundClosedError(Exception):
     """The round takes no more judgements."""
 
 
-@transaction.atomic
 def paper_rubric() -> Rubric:
     """The rubric of the published study, made at the first call."""
-    rubric, created = Rubric.objects.get_or_create(
-        slug=PAPER_RUBRIC, version=1, defaults={"title": "Grammatical, logical, order, sequence"}
-    )
+    return _rubric_ensure(PAPER_RUBRIC, "Grammatical, logical, order, sequence", PAPER_CRITERIA, [1, 0])
+
+
+def children_rubric() -> Rubric:
+    """One graded criterion, 1, 0.5, 0.25 or 0, made at the first call."""
+    return _rubric_ensure(CHILDREN_RUBRIC, "One grade: 1, 0.5, 0.25, 0", CHILDREN_CRITERIA, CHILDREN_SCALE)
+
+
+# By slug, the default first: what a campaign can be judged by.
+RUBRICS = {PAPER_RUBRIC: paper_rubric, CHILDREN_RUBRIC: children_rubric}
+
+
+@transaction.atomic
+def _rubric_ensure(slug: str, title: str, criteria: Sequence[tuple[str, str, str, str]], scale: list[float]) -> Rubric:
+    rubric, created = Rubric.objects.get_or_create(slug=slug, version=1, defaults={"title": title})
     if created:
         Criterion.objects.bulk_create(
             Criterion(
@@ -44,9 +63,9 @@ def paper_rubric() -> Rubric:
                 question_ru=ru,
                 question_en=en,
                 kind=kind,
-                scale=[1, 0],
+                scale=scale,
             )
-            for position, (code, ru, en, kind) in enumerate(PAPER_CRITERIA, start=1)
+            for position, (code, ru, en, kind) in enumerate(criteria, start=1)
         )
     return rubric
 
@@ -148,13 +167,16 @@ def reasons_blank(*, study: Study, answer_ids: Collection[int], blank: Callable[
 def rules_apply(*, study: Study, rubric: Rubric) -> int:
     """Let the counting rules judge every given answer of the study that they have not judged as it stands.
 
-    Idempotent and cheap: an answer whose text changed is judged anew. Returns how many judgements were written.
+    Idempotent and cheap: an answer whose text changed is judged anew. Returns how many judgements were written; none
+    where the rubric has no rule.
     """
+    criterion = rubric.criteria.filter(code="sequence", kind=Criterion.Kind.RULE).first()
+    if criterion is None:
+        return 0
     # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
     # participant who begins, a call) does not wait for a results page.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
     round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC)
-    criterion = rubric.criteria.get(code="sequence")
     judge = rule_judge(code="sequence_equal")
     live = {
         answer_id: (pk, value)
