@@ -514,7 +514,7 @@ EXPORTS = {
                 "One row for each sitting of a person, withdrawn ones too: how far it went, its times and flags, and "
                 "whether it counts. No texts."
             ),
-            lambda rubric: PARTICIPANTS,
+            lambda study, rubric: PARTICIPANTS,
             participant_rows,
             lambda study, rubric: _people(study).count(),
         ),

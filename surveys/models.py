@@ -226,6 +226,25 @@ class Consent(models.Model):
         return f"{self.participant_id} to {self.document_id}"
 
 
+class PracticeAnswer(models.Model):
+    """What a participant wrote in a practice task, each try a row: read by researchers, never rated, run or scored."""
+
+    participant = models.ForeignKey(Participant, on_delete=models.PROTECT, related_name="practice_answers")
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="practice_answers")
+    number = models.PositiveSmallIntegerField()  # of the try; feedback came after each
+    text = models.TextField(blank=True)  # empty: could not make a sentence, or blanked by a withdrawal
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["participant", "stimulus", "number"], name="practiceanswer_unique_number"),
+            models.CheckConstraint(condition=Q(number__gte=1), name="practiceanswer_number_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.participant_id} {self.stimulus_id}: {self.number}"
+
+
 class QuestionResponse(models.Model):
     """What a participant chose or wrote; given again, the earlier value goes to `earlier`."""
 

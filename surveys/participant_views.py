@@ -29,6 +29,7 @@ from corpus.services import (
     SittingClosedError,
 )
 from surveys.models import Participant, Question
+from surveys.practice import practice_ahead
 from surveys.rights import receipt_issue
 from surveys.services import exposure_begin, participant_leave, task_submit
 from surveys.timing import timing_read
@@ -115,7 +116,8 @@ def participant(request: HttpRequest, visit: Visit) -> HttpResponse:
     """Where to go on: the instruction for a newcomer, the first open task for one who comes back."""
     before = visit.facts.questions_at(Question.Place.BEFORE)
     if visit.is_open and not visit.answers and not visit.unanswered(before):
-        return render(request, "surveys/instruction.html", context_of(visit, go_on=next_address(visit)))
+        context = context_of(visit, go_on=next_address(visit), practice=practice_ahead(visit))
+        return render(request, "surveys/instruction.html", context)
     return redirect(next_address(visit))
 
 

@@ -15,7 +15,16 @@ from django.utils.crypto import salted_hmac
 
 from corpus.models import Instrument, Respondent, Sitting
 from corpus.ordering import order_within_bands
-from corpus.services import Recorded, answer_record, sitting_finish, sitting_start, sitting_stop
+from corpus.services import (
+    InstrumentIncompleteError,
+    Recorded,
+    answer_record,
+    instrument_check,
+    instrument_freeze,
+    sitting_finish,
+    sitting_start,
+    sitting_stop,
+)
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
 from surveys.models import Arrival, Consent, ConsentDocument, Exposure, Participant, Platform, Purpose, Survey
@@ -173,7 +182,11 @@ def survey_update(
 def survey_set_state(*, survey: Survey, state: str, actor: User | None) -> bool:
     """Open or close. Closing turns newcomers away; whoever has begun may finish. False: it was so already, or the
     survey holds imported answers and is never open.
+
+    Raises InstrumentIncompleteError: nobody is let in to a test that cannot be taken.
     """
+    if state == Survey.State.OPEN and survey.instrument.state == Instrument.State.DRAFT:
+        instrument_check(survey.instrument)
     changing = Survey.objects.filter(pk=survey.pk).exclude(state=state).exclude(platform=Platform.IMPORTED)
     changed = changing.update(state=state, revision=F("revision") + 1)
     if changed:
@@ -272,13 +285,17 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
             return _come_back(known, newcomer)
         return secret
     _consents_record(survey, participant, newcomer.agreed)
-    sitting_start(
-        respondent=participant.respondent,
-        instrument=survey.instrument,
-        source_label=survey.title,
-        standing=Sitting.Standing.PILOT if survey.is_pilot else Sitting.Standing.COUNTED,
-        order=_order(survey, newcomer.start_key),
-    )
+    try:
+        instrument_freeze(instrument=survey.instrument, actor=None)  # before the order of its stimuli is read
+        sitting_start(
+            respondent=participant.respondent,
+            instrument=survey.instrument,
+            source_label=survey.title,
+            standing=Sitting.Standing.PILOT if survey.is_pilot else Sitting.Standing.COUNTED,
+            order=_order(survey, newcomer.start_key),
+        )
+    except InstrumentIncompleteError as error:  # a draft that was changed after the survey had been opened
+        raise SurveyNotOpenError from error
     return secret
 
 

@@ -11,6 +11,8 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from corpus.checks import finding_text
+from corpus.services import InstrumentIncompleteError
 from studies.access import SignedIn, research_study
 from studies.selectors import links_are_local
 from surveys.forms import SurveyForm
@@ -144,7 +146,13 @@ def survey_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     state = request.POST.get("state")
     if state not in (Survey.State.OPEN, Survey.State.CLOSED) or survey.platform == Platform.IMPORTED:
         return HttpResponse(_("Say whether to open or to close."), status=400)
-    if survey_set_state(survey=survey, state=state, actor=request.user):
+    try:
+        changed = survey_set_state(survey=survey, state=state, actor=request.user)
+    except InstrumentIncompleteError as error:
+        text = _("Not opened: the instrument is not complete. %(problems)s")
+        messages.error(request, text % {"problems": "; ".join(map(finding_text, error.problems))})
+        return redirect("survey", slug, pk)
+    if changed:
         opened = state == Survey.State.OPEN
         messages.success(request, _("The survey is open.") if opened else _("The survey is closed to newcomers."))
     return redirect("survey", slug, pk)

@@ -21,6 +21,7 @@ OPEN_TO_VISITORS = {
     "survey_enter": "participants have no account: consent makes one a participant",
     "participant": "participants have no account: the secret in the address is theirs alone",
     "participant_task": "likewise: an answer",
+    "participant_practice": "likewise: a practice task",
     "participant_end": "likewise: the end of the sitting",
     "participant_leave": "likewise: leaving the study",
     "participant_questions": "likewise: the questionnaire",
@@ -30,6 +31,7 @@ OPEN_TO_VISITORS = {
 }
 SAMPLES = {"slug": "ours", "pk": 1, "run_pk": 1, "number": 1, "secret": "x" * 20, "name": "answers", "kind": "svg"}
 SAMPLES |= {"place": "before", "question": 1, "sitting_pk": 1, "rule_pk": 1, "slot": 1}
+SAMPLES |= {"stimulus_pk": 1}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
