@@ -20,7 +20,7 @@ from corpus.services import sitting_withdraw, standing_reasons_blank
 from scoring.services import reasons_blank
 from studies.models import Study, User
 from studies.services import audit_quotations_blank, audit_record
-from surveys.models import Participant, QuestionResponse
+from surveys.models import Participant, PracticeAnswer, QuestionResponse
 from surveys.receipts import receipt_digest
 from surveys.rights import participant_blank, quotations_blank
 
@@ -117,6 +117,7 @@ def _gathered(study: Study, participant: Participant, way: str, actor: User | No
     answers = Answer.objects.filter(sitting__in=sitting_ids)
     texts = set(answers.values_list("text", flat=True))
     texts |= set(AnswerRevision.objects.filter(answer__in=answers).values_list("text", flat=True))
+    texts |= set(PracticeAnswer.objects.filter(participant=participant).values_list("text", flat=True))
     for value, earlier in QuestionResponse.objects.filter(participant=participant).values_list("value", "earlier"):
         texts |= {one for one in [value, *(past.get("value") for past in earlier)] if isinstance(one, str)}
     lower_case = participant.survey.instrument.lower_case

@@ -75,6 +75,7 @@ def _visit(instrument: Instrument, state: str = Sitting.State.OPEN) -> Visit:
         visit_id="",
         own_code="",
         screened_out=False,
+        withdrawn=False,
         facts=Facts(survey, real, [one for one in stimuli if one.is_practice], []),
     )
 
@@ -154,7 +155,11 @@ def preview_end(request: SignedIn, instrument: Instrument) -> HttpResponse:
     left = "left" in request.GET
     visit = _visit(instrument, Sitting.State.STOPPED if left else Sitting.State.FINISHED)
     code = "" if left else visit.survey.completion_code
-    return render(request, "surveys/end.html", _context(visit, code=code, return_url=""))
+    return render(
+        request,
+        "surveys/end.html",
+        _context(visit, code=code, return_url="", receipt=_("the person's own receipt code")),
+    )
 
 
 @csrf_exempt  # see PREVIEW_METHODS

@@ -17,6 +17,7 @@ from surveys.models import (
     ImportedAnswer,
     Participant,
     PlatformRecord,
+    PracticeAnswer,
     QuestionResponse,
 )
 from surveys.receipts import receipt_code, receipt_digest
@@ -66,6 +67,7 @@ def participant_blank(*, participant: Participant) -> bool:
     locked.flags = []
     locked.save(update_fields=["withdrawn_at", "withdrawn_digest", "external_id", "visit_id", "flags"])
     QuestionResponse.objects.filter(participant=locked).update(value=None, earlier=[])
+    PracticeAnswer.objects.filter(participant=locked).update(text="")
     Exposure.objects.filter(sitting__respondent=locked.respondent_id).update(**MEASURED)
     ImportedAnswer.objects.filter(answer__sitting__respondent=locked.respondent_id).update(**IMPORTED)
     PlatformRecord.objects.filter(participant=locked).update(status="", seconds=None, data={})

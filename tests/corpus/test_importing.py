@@ -25,7 +25,7 @@ def test_bom_crlf_and_extra_columns_are_fine() -> None:
 
 def test_what_is_written_is_read_again() -> None:
     rows = [
-        StimulusRow(1, 'он , "она" и\nмы', "он, она и мы.", "easy", True, "UD Test; s 1, 2; CC BY-SA 4.0"),
+        StimulusRow(1, 'он , "она" и\nмы', "он, она и мы.", "easy", True, source="UD Test; s 1, 2; CC BY-SA 4.0"),
         StimulusRow(2, "кошка сидеть", "кошка сидит.", "hard", False),
     ]
     assert read_stimuli(stimuli_csv(rows)) == rows

@@ -6,6 +6,7 @@ from django.test import Client
 from corpus.importing import StimulusRow
 from corpus.instruments import practice_add
 from corpus.models import Answer, Instrument, Sitting
+from reports.withdrawal import Way, participant_withdraw
 from scoring.services import paper_rubric, rules_apply
 from studies.services import blinding_impose
 from surveys.models import PracticeAnswer, Survey
@@ -149,6 +150,14 @@ def test_the_researcher_sees_first_tries_but_not_while_rating(cast: Cast, practi
     assert "заяц бежал" not in cast.client(cast.alice).get(address).content.decode()
     blinding_impose(user=cast.alice, study=cast.study, cause="campaign 1")
     assert cast.client(cast.alice).get(address).status_code == 403
+
+
+def test_a_withdrawal_takes_practice_with_it(practised: Visitor) -> None:
+    post(practised, 1, text="заяц бежал к маме")
+    participant_withdraw(participant_id=practised.visit.participant_id, way=Way.REQUEST)
+    assert list(PracticeAnswer.objects.values_list("text", flat=True)) == [""]
+    post(practised, 1, text="заяц бежал ещё")  # from a tab that was still open
+    assert list(PracticeAnswer.objects.values_list("text", flat=True)) == [""]
 
 
 # --- preview ---------------------------------------------------------------------------------------------------------
