@@ -7,7 +7,7 @@ from operator import itemgetter
 from typing import Any
 
 from django.db.models import Case, Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, When
-from django.db.models.functions import Coalesce
+from django.db.models.functions import JSONObject
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Rater
@@ -15,6 +15,7 @@ from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from llmruns.keys import without_secrets
 from llmruns.models import Call
+from reports import questionnaire_export
 from reports.selectors import instruments_of, results_of, rubric_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
@@ -48,8 +49,16 @@ ANSWERS = (
     "words",
     "refusal",
     "given_at",
+    "order",
     "duration_ms",
+    "first_key_ms",
+    "away_ms",
+    "pastes",
+    "pasted_characters",
+    "translated",
+    "device",
 )
+EXPOSURE = ("duration_ms", "first_key_ms", "away_ms", "pastes", "pasted_characters", "translated", "device")
 PARTICIPANTS = (
     *STUDY,
     "instrument",
@@ -202,16 +211,22 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
             "text",
             # An imported answer came when its source says so, which may be unknown; the row is younger.
             Case(When(imported__isnull=False, then="imported__submitted_at"), default="changed_at"),
-            Coalesce(Subquery(exposure.values("duration_ms")[:1]), "imported__duration_ms"),
+            "stimulus_id",
+            "sitting__order",
+            Subquery(exposure.values(columns=JSONObject(**{name: name for name in EXPOSURE}))[:1]),
+            "imported__duration_ms",
             "sitting__instrument__refusal_below",
         )
     )
-    for *row, outcome, text, given_at, duration, below in rows.iterator(chunk_size=CHUNK):
+    for *row, outcome, text, given_at, stimulus, order, shown, duration, below in rows.iterator(chunk_size=CHUNK):
         words = len(word_tokens(text)) if outcome == Answer.Outcome.GIVEN else None
         refusal = outcome == Answer.Outcome.DECLINED or (words is not None and is_refusal(text, below))
         # An answer that was not given has no text: empty, as everything that is missing.
         given = text if outcome == Answer.Outcome.GIVEN else None
-        yield [study.slug, study.simulated, *row, outcome, given, words, refusal, given_at, duration]
+        measured = {"duration_ms": duration} | {name: value for name, value in (shown or {}).items() if value != ""}
+        place = order.index(stimulus) + 1 if stimulus in order else None
+        own = [measured.get(name) for name in EXPOSURE]
+        yield [study.slug, study.simulated, *row, outcome, given, words, refusal, given_at, place, *own]
 
 
 def _people(study: Study) -> QuerySet[Sitting]:
@@ -517,6 +532,13 @@ EXPORTS = {
             lambda study, rubric: PARTICIPANTS,
             participant_rows,
             lambda study, rubric: _people(study).count(),
+        ),
+        Export(
+            "responses",
+            gettext_lazy("Long: one row for each participant and question of the questionnaires."),
+            lambda study, rubric: questionnaire_export.COLUMNS,
+            questionnaire_export.response_rows,
+            lambda study, rubric: questionnaire_export.responses_of(study).count(),
         ),
         Export(
             "judgements",

@@ -3,6 +3,7 @@ import io
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Rater
 from corpus.models import Answer
@@ -12,7 +13,7 @@ from scoring.models import Judgement
 from scoring.services import judgements_retract
 from studies.models import Study
 from studies.services import blinding_impose
-from surveys.models import Participant
+from surveys.models import Participant, Question, QuestionResponse
 from tests.api.conftest import add_survey
 from tests.reports.conftest import ALL, Built
 from tests.reports.test_csvfile import TEXTS
@@ -159,7 +160,12 @@ def test_sg3_texts_survive_the_exact_file_and_harm_nobody_in_the_other(bare, ins
 def take_part(built: Built) -> None:
     """The first person came by a survey."""
     survey = add_survey(built.cast.study, built.instrument)
-    Participant.objects.create(respondent=built.answers["P1/1"].sitting.respondent, survey=survey, digest="p1")
+    person = Participant.objects.create(respondent=built.answers["P1/1"].sitting.respondent, survey=survey, digest="p1")
+    question = Question.objects.create(
+        survey=survey, position=1, place="between", after_task=1, code="check", kind="multiple",
+        text={"ru": "Что видно?"}, options=[{"value": v, "text": {"ru": v}} for v in "ab"], expected="a, b",
+    )  # fmt: skip
+    QuestionResponse.objects.create(participant=person, question=question, value=["b", "a"])
 
 
 def test_simulated_data_says_so_in_every_file(built):
@@ -179,6 +185,16 @@ def test_the_page_counts_the_rows_of_each_file(built):
     counted = {file["export"].name: file["count"] for file in page.context["files"]}
     assert counted == {name: len(rows(built, name)) for name in EXPORTS}
     assert all(counted.values())
+
+
+def test_the_questionnaire_is_a_file(built):
+    take_part(built)
+    (row,) = rows(built, "responses")
+    assert (row["question"], row["text"], row["value"]) == ("check", "Что видно?", "b; a")
+    assert (row["place"], row["after_task"], row["attention_passed"]) == ("between", "1", "true")
+    assert row["respondent"] == str(built.answers["P1/1"].sitting.respondent.public_id)
+    Participant.objects.update(withdrawn_at=timezone.now())
+    assert rows(built, "responses") == []
 
 
 def test_nobody_appears_by_name(built):
