@@ -8,7 +8,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, Route, ViewportSize, expect
 from pytest_django.live_server_helper import LiveServer
 
-from corpus.builtin import builtin_instrument_create
+from corpus.builtin import builtin_instrument_create, instruction_examples
+from corpus.instruments import practice_add
 from corpus.models import Answer, AnswerRevision, Sitting
 from surveys.models import Arrival, Exposure, Participant, Survey
 from surveys.question_services import question_create
@@ -22,8 +23,11 @@ TASKS = 18
 
 
 @pytest.fixture
-def survey(cast: Cast) -> Survey:
+def survey(cast: Cast, request: pytest.FixtureRequest) -> Survey:
     instrument = builtin_instrument_create(study=cast.study, actor=cast.alice)
+    if getattr(request, "param", "") == "with practice":
+        rows = instruction_examples()[:1]
+        practice_add(instrument=instrument, seen=instrument.revision, rows=rows, actor=cast.alice)
     texts = {"consent_text": "Согласие.", "publication_text": "Публикация.", "third_party_text": "Третьи лица."}
     survey = survey_create(instrument=instrument, title="S", contact="c@example.org", actor=cast.alice, **texts)
     survey_set_state(survey=survey, state="open", actor=cast.alice)
@@ -208,6 +212,7 @@ def test_what_happened_on_the_page_is_recorded(person: Callable[..., Person], su
     assert (exposure.pastes, exposure.pasted_characters, exposure.translated) == (1, 12, True)
 
 
+@pytest.mark.parametrize("survey", ["with practice"], indirect=True)
 @pytest.mark.parametrize("width", [390, 1280])
 def test_participant_pages_have_no_violation(person: Callable[..., Person], survey: Survey, width: int) -> None:
     for place, kind, more in (
@@ -224,7 +229,7 @@ def test_participant_pages_have_no_violation(person: Callable[..., Person], surv
     page, seen = one.page, []
 
     def check(name: str, heading: str) -> None:
-        expect(page.get_by_role("heading", name=heading).first).to_be_visible()
+        expect(page.get_by_role("heading", name=heading or None).first).to_be_visible()
         found = Axe().run(page).response["violations"]
         seen.append(name)
         assert [(name, rule["id"], [node["html"] for node in rule["nodes"]]) for rule in found] == []
@@ -239,7 +244,12 @@ def test_participant_pages_have_no_violation(person: Callable[..., Person], surv
     page.get_by_label("a").first.check()
     page.get_by_role("button", name="Дальше").click()
     check("instruction", "Инструкция")
-    page.get_by_role("link", name="К первому заданию").click()
+    page.get_by_role("link", name="К тренировке").click()
+    check("practice", "Тренировка 1")
+    page.locator("#text").fill("кошка сидит на столе")
+    page.get_by_role("button", name="Проверить").click()
+    check("practice, compared", "Сравните")
+    page.get_by_role("link", name="К заданиям").click()
     at_task(page, 1)
     check("task", "Задание 1")
     page.get_by_text("Инструкция").click()
@@ -259,7 +269,21 @@ def test_participant_pages_have_no_violation(person: Callable[..., Person], surv
     page.get_by_role("button", name="Дальше").click()
     at_the_end(page, survey)
     check("end", "Спасибо")
+    address = page.url.removesuffix("end/")
+    receipt = Participant.objects.get()
+    page.goto("/withdraw/")
+    check("withdraw", "")
+    page.locator("input[name=code]").fill("AAAA AAAA")
+    page.get_by_role("button", name="Продолжить").click()
+    check("withdraw, refused", "")
+    page.goto(f"{address}withdraw/")
+    check("withdraw by the own link", "Удалить")
+    page.get_by_role("button", name="Удалить мои ответы").click()
+    expect(page.get_by_role("heading", name="удалены")).to_be_visible()
+    check("withdrawn", "удалены")
+    receipt.refresh_from_db()
+    assert receipt.withdrawn_at is not None
     page.goto("/p/" + "x" * 43 + "/")
     check("wrong link", "Ссылка не")
-    assert len(seen) == 11
+    assert len(seen) == 17
     one.complaints[:] = [text for text in one.complaints if not re.search("status of (404|422)", text)]
