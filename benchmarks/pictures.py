@@ -22,7 +22,40 @@ LANGUAGES = ("ru", "en")
 PASSWORD = "only for these pictures"
 TALLEST = 1_600  # px; a longer page is cut, its beginning says enough
 
-# For a shell in the server's environment: a link that lets a simulated rater in.
+# For a shell in the server's environment: a survey with practice and questions in the demonstration study.
+ASKING_SURVEY = """
+from corpus.builtin import instruction_examples, study_text
+from corpus.instruments import instrument_copy, practice_add
+from studies.models import Study
+from surveys.question_services import question_create
+from surveys.services import survey_create, survey_set_state
+study = Study.objects.get(slug="demo")
+first = study.instruments.get()
+draft = instrument_copy(instrument=first, study=study, slug=first.slug, title=first.title, actor=None)
+practice_add(instrument=draft, seen=draft.revision, rows=instruction_examples(), actor=None)
+texts = {"consent_text": "consent.ru.md", "publication_text": "consent.publication.ru.md"}
+texts |= {"third_party_text": "consent.third_parties.ru.md"}
+survey = survey_create(
+    instrument=draft, title="Prolific", contact="A. Researcher, researcher@example.org", platform="prolific",
+    completion_code="C1A2B3C4", quota=120, actor=None, **{name: study_text(file) for name, file in texts.items()},
+)
+def ask(place, code, kind, ru, en, **more):
+    question_create(survey=survey, actor=None, place=place, code=code, kind=kind, text={"ru": ru, "en": en}, **more)
+def options(*values):
+    return [{"value": value, "text": {"ru": ru, "en": en}} for value, ru, en in values]
+ask("before", "age", "number", "Сколько вам лет?", "How old are you?", minimum=18, maximum=99, required=True)
+ask("before", "native", "single", "Русский язык для вас родной?", "Is Russian your first language?", required=True,
+    options=options(("yes", "да", "yes"), ("no", "нет", "no")), screens_out=["no"])
+ask("before", "languages", "multiple", "На каких ещё языках вы говорите?", "Which other languages do you speak?",
+    options=options(("en", "английский", "English"), ("tt", "татарский", "Tatar"), ("other", "другие", "others")))
+ask("between", "check", "short", "Напишите здесь слово «река».", "Write the word “река” here.", after_task=1,
+    expected="река", required=True)
+ask("after", "tired", "scale", "Насколько вы устали?", "How tired are you?", minimum=1, maximum=5,
+    end_labels={"low": {"ru": "совсем нет", "en": "not at all"}, "high": {"ru": "очень", "en": "very"}})
+survey_set_state(survey=survey, state="open", actor=None)
+print(survey.slug, survey.pk, draft.pk)
+"""
+# Likewise: a link that lets a simulated rater in.
 RATER_LINK = """
 from studies.models import Study, User
 from studies.services import invitation_create
@@ -94,17 +127,52 @@ def participant(album: Album, browser: Browser, survey: str) -> None:
                     album.take_unsent(page, "participant-draft", language, width)
                     page.locator("#text").fill("")
                     page.locator("#task button").first.click()
+                    page.get_by_role("alert").wait_for()
                     album.take_unsent(page, "participant-nothing-written", language, width)
             album.names += ["participant-draft", "participant-nothing-written"]
             album.take(page, "participant-leave", path=f"{own}leave/")
             page.goto(f"{album.base}{own}5/")
         page.locator("#text").fill("кошка сидит на столе и играет с мячом")
         page.locator("#task button").first.click()
+        page.wait_for_url(lambda address, own=f"/{number}/": not address.endswith(own))  # type: ignore[misc]
     album.take(page, "participant-end")
+    album.take(page, "withdraw", path="/withdraw/")
+    album.take(page, "withdraw-own", path=f"{own}withdraw/")
     album.take(page, "participant-wrong-link", path="/p/copied-incompletely/")
 
 
-def researcher(album: Album, page: Page) -> None:
+def asked_participant(album: Album, browser: Browser, survey: str) -> None:
+    """Somebody from Prolific, through questions and practice."""
+    page = context_of(browser).new_page()
+    album.take(page, "participant-nameless", path=survey)
+    link = f"{survey}?PROLIFIC_PID=5af0000000000000000f0001&SESSION_ID=6600aa0000000000b0000001"
+    album.take(page, "participant-consents", path=link)
+    page.locator("main form button").last.click()
+    own = urlsplit(page.url).path.removesuffix("questions/before/")
+    album.take(page, "participant-questions")
+    page.locator("input[inputmode=numeric]").fill("31")
+    page.locator("input[type=radio]").first.check()
+    page.locator("main form button").last.click()
+    album.take(page, "participant-instruction-practice")
+    album.take(page, "participant-practice", path=f"{own}practice/1/")
+    page.locator("#text").fill("кошка сидит за столом и играет с мячом")
+    page.locator("main form button").first.click()
+    album.take(page, "participant-practice-compared", path=f"{own}practice/1/")
+    page.goto(f"{album.base}{own}1/")
+    page.locator("#text").fill("и добавил бы пару нехитрых мыслей")
+    page.context.set_offline(True)
+    page.locator("#task button").first.click()
+    page.locator(".unsent").wait_for()
+    for language in LANGUAGES:  # as it is, in whichever language: a reload would need the connection
+        for width in WIDTHS:
+            album.take_unsent(page, "participant-offline", language, width)
+    album.names.append("participant-offline")
+    page.context.set_offline(False)
+    page.wait_for_url("**/questions/1/")
+    album.take(page, "participant-question-between")
+
+
+def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
     demo = "/studies/demo/"
     for name, path in {
         "dashboard": "/",
@@ -123,6 +191,18 @@ def researcher(album: Album, page: Page) -> None:
         "results": f"{demo}results/",
         "results-answers": f"{demo}results/answers/",
         "exports": f"{demo}exports/",
+        "instrument-list": f"{demo}instruments/",
+        "instrument-new": f"{demo}instruments/new/",
+        "instrument": f"{demo}instruments/{draft}/",
+        "composition-list": f"{demo}compositions/",
+        "composition-new": f"{demo}compositions/new/",
+        "survey-edit": f"{demo}surveys/{asking}/edit/",
+        "survey-preview": f"{demo}surveys/{asking}/preview/",
+        "survey-asking": f"{demo}surveys/{asking}/",
+        "question-list": f"{demo}surveys/{asking}/questions/",
+        "import-list": f"{demo}imports/",
+        "import-new": f"{demo}imports/new/",
+        "flow": f"{demo}flow/",
         "not-found": "/studies/somebody-elses/",
     }.items():
         album.take(page, name, path=path)
@@ -134,6 +214,10 @@ def researcher(album: Album, page: Page) -> None:
         page.goto(album.base + page_of)
         page.locator(link).first.click()
         album.take(page, name)
+        if name == "survey":
+            survey = urlsplit(page.url).path
+            album.take(page, "survey-watch", path=f"{survey}watch/")
+            album.take(page, "survey-exclusion", path=f"{survey}exclusion/")
     campaign = urlsplit(page.url).path
     album.take(page, "campaign-answers", path=f"{campaign}answers/")
     page.goto(f"{album.base}{demo}experiments/")
@@ -188,10 +272,12 @@ def measure() -> str:
         found.web_start()
         album = Album(f"http://127.0.0.1:{found.port}")
         participant(album, browser, urlsplit(addresses["survey_url"]).path)
+        slug, asking, draft = found.manage("shell", "-v0", "-c", ASKING_SURVEY).split()
+        asked_participant(album, browser, f"/s/{slug}/")
         album.take(context_of(browser).new_page(), "welcome", path="/")
         album.take(context_of(browser).new_page(), "login", path="/login/")
         boss = log_in(browser, addresses["login_url"])
-        researcher(album, boss)
+        researcher(album, boss, asking, draft)
         raters(album, found, browser, boss)
     index_write(album.names)
     if mogrify := shutil.which("mogrify"):  # ImageMagick: a quarter of the size, and no difference that one sees

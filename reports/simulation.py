@@ -17,7 +17,7 @@ from llmruns.models import ModelConfig, RunStimulus
 from llmruns.services import experiment_launch, model_config_create, prompt_ensure
 from studies.models import Role, Study, User
 from studies.services import membership_set, study_create
-from surveys.models import Survey
+from surveys.models import Purpose, Survey
 from surveys.services import (
     Newcomer,
     participant_leave,
@@ -58,6 +58,8 @@ def simulate_people(simulation: Simulation, *, people: int) -> Survey:
         title="Смоделированные участники",
         contact="никому: участники смоделированы",
         consent_text=study_text("consent.ru.md"),
+        publication_text=study_text("consent.publication.ru.md"),
+        third_party_text=study_text("consent.third_parties.ru.md"),
         actor=simulation.actor,
     )
     survey_set_state(survey=survey, state=Survey.State.OPEN, actor=simulation.actor)
@@ -69,7 +71,8 @@ def simulate_people(simulation: Simulation, *, people: int) -> Survey:
 
 def _simulate_person(simulation: Simulation, survey: Survey, stimuli: dict[int, Stimulus]) -> None:
     rng = simulation.rng
-    newcomer = Newcomer(start_key=uuid.UUID(int=rng.getrandbits(128), version=4))
+    agreed = (Purpose.PUBLICATION, Purpose.THIRD_PARTIES)
+    newcomer = Newcomer(start_key=uuid.UUID(int=rng.getrandbits(128), version=4), agreed=agreed)
     visit = visit_of(participant_start(survey_id=survey.pk, newcomer=newcomer))
     assert visit is not None  # noqa: S101  # it was made in the line above
     skill = min(0.98, max(0.2, rng.gauss(*PEOPLE_SKILL)))

@@ -53,6 +53,8 @@ class Command(BaseCommand):
             title="По ссылке",
             contact="исследователь, который прислал вам ссылку",
             consent_text=study_text("consent.ru.md"),
+            publication_text=study_text("consent.publication.ru.md"),
+            third_party_text=study_text("consent.third_parties.ru.md"),
             actor=None,
         )
         survey_set_state(survey=survey, state=Survey.State.OPEN, actor=None)
