@@ -19,4 +19,4 @@ USER luria
 
 EXPOSE 8000
 CMD ["gunicorn", "config.wsgi", "--bind", "0.0.0.0:8000", "--worker-class", "gthread", \
-     "--workers", "2", "--threads", "4", "--reuse-port", "--no-control-socket"]
+     "--workers", "2", "--threads", "4", "--reuse-port", "--keep-alive", "15", "--no-control-socket"]

@@ -14,7 +14,7 @@ import psutil
 from embedded import services
 from embedded.application import application_environment, web_program
 from embedded.paths import Place
-from embedded.processes import Program, wait_until
+from embedded.processes import Program, processes_in, wait_until
 
 HOST = "127.0.0.1"
 
@@ -39,20 +39,17 @@ class Server:
 
     def web_start(self) -> None:
         self.web.start()
-        if not wait_until(self._answers, seconds=60):
+        if not answers_on(self.port, "/login/"):
             raise self.web.failure("The web server did not start.")
-
-    def _answers(self) -> bool:
-        try:
-            Browser(self).get("/login/")
-        except OSError:
-            return False
-        return True
 
     def web_seconds(self) -> list[float]:
         """CPU seconds of each web worker so far: a lopsided share shows here."""
         workers = psutil.Process(self.web.pid).children()
         return [sum(worker.cpu_times()[:2]) for worker in workers]
+
+    def postgres_seconds(self) -> float:
+        """CPU seconds of all of PostgreSQL's processes so far, those that have ended included."""
+        return sum(sum(process.cpu_times()[:4]) for process in processes_in(self.place.postgres))
 
 
 @contextmanager
@@ -67,6 +64,23 @@ def server() -> Iterator[Server]:
             yield found
         finally:
             found.web.stop()
+
+
+def answers_on(port: int, path: str, seconds: float = 60) -> bool:
+    """Wait until a server answers; False if it does not."""
+
+    def asked() -> bool:
+        connection = http.client.HTTPConnection(HOST, port, timeout=60)
+        try:
+            connection.request("GET", path)
+            connection.getresponse().read()
+        except OSError:
+            return False
+        finally:
+            connection.close()
+        return True
+
+    return wait_until(asked, seconds)
 
 
 def free_port() -> int:

@@ -88,10 +88,13 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db("DATABASE_URL")}
+DATABASES["default"]["ENGINE"] = "config.postgresql"
 DATABASES["default"]["ATOMIC_REQUESTS"] = False
+# Only `planned_cursor` prepares statements, and at once; Django's own cursors never do.
+DATABASES["default"].setdefault("OPTIONS", {})["prepare_threshold"] = 0
 DATABASE_POOL_SIZE = env.int("DATABASE_POOL_SIZE", default=0)
 if DATABASE_POOL_SIZE:
-    DATABASES["default"].setdefault("OPTIONS", {})["pool"] = {
+    DATABASES["default"]["OPTIONS"]["pool"] = {
         "min_size": 1,
         "max_size": DATABASE_POOL_SIZE,
         "timeout": 20,

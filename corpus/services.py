@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from django.db import connection, transaction
+from django.db import transaction
 from django.utils import timezone
 
 from corpus.checks import Finding, finding_text, problems_of, shortest_original
 from corpus.importing import StimulusRow
 from corpus.models import Answer, AnswerRevision, Instrument, Respondent, Sitting, Stimulus
+from studies.database import planned_cursor
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -194,7 +195,6 @@ class Recorded:
     changed: bool  # False: the same answer was already there, or the sender had not touched an outdated page
 
 
-@transaction.atomic
 def answer_record(
     *,
     sitting_id: int,
@@ -204,13 +204,14 @@ def answer_record(
     seen_revision: int | None = None,
     may_be_empty: bool = False,
 ) -> Recorded:
-    """Give or change the one answer of a sitting to a stimulus. Safe to repeat. One query for
-    a first answer, five at the most.
+    """Give or change the one answer of a sitting to a stimulus. Safe to repeat.
+
+    One query for a first answer, which is a transaction by itself; six at the most.
 
     `seen_revision` is the revision that the sender's page showed (0: none). When the page is older than the stored
     answer and shows the text that is sent, the sender changed nothing and the newer answer stays; with another text the
-    sender has to be told. `may_be_empty`: a
-    model that keeps the format and gives no word has answered; a person who writes nothing has not.
+    sender has to be told. `may_be_empty`: a model that keeps the format and gives no word has answered; a person who
+    writes nothing has not.
 
     Raises SittingClosedError, StimulusNotInSittingError, AnswerEmptyError, AnswerTooLongError,
     AnswerUnstorableError, AnswerOutdatedError.
@@ -226,6 +227,12 @@ def answer_record(
     first = _first_answer(sitting_id, stimulus_id, outcome, text)
     if first is not None:
         return Recorded(first, changed=True)
+    return _answer_again(sitting_id, stimulus_id, outcome, text, seen_revision)
+
+
+@transaction.atomic
+def _answer_again(sitting_id: int, stimulus_id: int, outcome: str, text: str, seen_revision: int | None) -> Recorded:
+    """Change an answer, or say why nothing was stored."""
     # The lock on the sitting puts the posts of one respondent in a row: a double click finds the first one's answer.
     sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
     if sitting.state != Sitting.State.OPEN:
@@ -271,7 +278,7 @@ def _first_answer(sitting_id: int, stimulus_id: int, outcome: str, text: str) ->
     answer = Answer(sitting_id=sitting_id, stimulus_id=stimulus_id, outcome=outcome, text=text)
     answer.created_at = answer.changed_at = timezone.now()
     values: dict[str, Any] = {"blind_id": answer.blind_id, "sitting": sitting_id, "stimulus": stimulus_id}
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(FIRST_ANSWER, {**values, "outcome": str(outcome), "text": text, "now": answer.created_at})
         row = cursor.fetchone()
     if row is None:

@@ -18,7 +18,8 @@ def web_program(place: Place, environment: dict[str, str], host: str, port: int)
     # A socket for each process, so that kept-alive connections are shared out, and few threads, which would only wait
     # for each other (docs/benchmarks.md).
     command += ["--worker-class", "gthread", "--workers", "2", "--threads", "4", "--reuse-port"]
-    command += ["--graceful-timeout", "5"]
+    # A page and what follows on it share a connection; two seconds, gunicorn's own choice, are over sooner.
+    command += ["--keep-alive", "15", "--graceful-timeout", "5"]
     command += ["--no-control-socket", "--log-level", "warning"]
     return Program(
         "web",

@@ -29,7 +29,7 @@ from surveys.services import (
     participant_start,
     places_taken,
 )
-from surveys.visits import Visit, visit_of
+from surveys.visits import Visit, facts_by_slug, visit_of
 
 COOKIE_AGE = 180 * 24 * 3600
 
@@ -38,21 +38,15 @@ def cookie_name(survey: Survey) -> str:
     return f"luria_participant_{survey.pk}"
 
 
-def _survey(slug: str) -> Survey | None:
-    surveys = Survey.objects.select_related(
-        "instrument__study", "consent_document", "publication_document", "third_party_document"
-    )
-    return surveys.filter(slug=slug).first()
-
-
 @never_cache
 @csrf_exempt  # see the module's docstring
 @require_http_methods(["GET", "HEAD", "POST"])
 def survey_enter(request: HttpRequest, slug: str) -> HttpResponse:
-    """Three queries to show, one of them only where there is a quota."""
-    survey = _survey(slug)
-    if survey is None:
+    """One query to show, another where there is a quota, and those of `visits.facts_of`."""
+    facts = facts_by_slug(slug)
+    if facts is None:
         return wrong_link(request)
+    survey = facts.survey
     speak(request, survey.instrument.language)
     form = StartForm(request.POST) if request.method == "POST" else None
     try:
@@ -150,12 +144,12 @@ def _start(request: HttpRequest, survey: Survey, form: StartForm, person: str, v
 @require_POST
 def survey_arrive(request: HttpRequest, slug: str) -> HttpResponse:
     """What the consent page's script sends, so that arrivals can be told from link previews."""
-    survey = Survey.objects.filter(slug=slug).first()
+    facts = facts_by_slug(slug)
     form = StartForm(request.POST)
-    if survey is None or not form.is_valid():
+    if facts is None or not form.is_valid():
         return HttpResponse(status=404)
-    if is_open(survey):
-        arrival_record(survey_id=survey.pk, key=form.cleaned_data["start_key"])
+    if is_open(facts.survey):
+        arrival_record(survey_id=facts.survey.pk, key=form.cleaned_data["start_key"])
     return HttpResponse(status=204)
 
 

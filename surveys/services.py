@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.db.models import Exists, F, OuterRef, Q
 from django.utils import timezone
 from django.utils.crypto import salted_hmac
@@ -25,12 +25,13 @@ from corpus.services import (
     sitting_start,
     sitting_stop,
 )
+from studies.database import planned_cursor
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
 from surveys.models import Arrival, Consent, ConsentDocument, Exposure, Participant, Platform, Purpose, Survey
 from surveys.platforms import RULES, may_return_by
 from surveys.timing import Timing
-from surveys.visits import Visit
+from surveys.visits import Visit, facts_of
 
 # No letters or digits that are read for one another: people type completion codes by hand.
 CODE_ALPHABET = "23456789ABCDEFGHJKMNPQRSTUVWXYZ"
@@ -258,12 +259,7 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
     Who comes back under the same platform id gets their own sitting again. A quota is counted under a lock on the
     survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError.
     """
-    surveys = Survey.objects.select_related(
-        "instrument__study", "consent_document", "publication_document", "third_party_document"
-    )
-    survey = surveys.get(pk=survey_id)
-    if survey.quota is not None:
-        survey = surveys.select_for_update(of=("self",), no_key=True).get(pk=survey_id)
+    survey = _survey_now(survey_id)
     secret = participant_secret(survey_id=survey_id, start_key=newcomer.start_key)
     if Participant.objects.filter(survey=survey, start_key=newcomer.start_key).exists():
         return secret
@@ -297,6 +293,15 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
     except InstrumentIncompleteError as error:  # a draft that was changed after the survey had been opened
         raise SurveyNotOpenError from error
     return secret
+
+
+def _survey_now(survey_id: int) -> Survey:
+    """The survey as it is, locked where a quota is to be counted. One query, with a quota two."""
+    revisions = Survey.objects.filter(pk=survey_id).values_list("revision", flat=True)
+    survey = facts_of(survey_id, revisions.get()).survey
+    if survey.quota is not None:
+        survey = facts_of(survey_id, revisions.select_for_update(no_key=True).get()).survey
+    return survey
 
 
 def _come_back(participant: Participant, newcomer: Newcomer) -> str:
@@ -370,14 +375,14 @@ ON CONFLICT ON CONSTRAINT exposure_one_per_sitting_stimulus DO UPDATE SET
 
 def exposure_begin(*, sitting_id: int, stimulus_id: int) -> None:
     """Note when a stimulus was first shown. Later showings change nothing. One query."""
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(EXPOSURE_BEGIN, [sitting_id, stimulus_id, timezone.now()])
 
 
 def _exposure_end(sitting_id: int, stimulus_id: int, timing: Timing) -> None:
     """Posted without the page ever being shown, the answer's own time is the only onset there is."""
     now = timezone.now()
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(EXPOSURE_END, [sitting_id, stimulus_id, now, now, *timing.columns()])
 
 

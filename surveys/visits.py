@@ -12,10 +12,10 @@ from functools import cached_property
 from threading import Lock
 from typing import Any
 
-from django.db import connection
 from django.db.models import Exists, OuterRef
 
 from corpus.models import Instrument, Sitting, Stimulus
+from studies.database import planned_cursor
 from studies.models import Study
 from studies.services import secret_digest
 from surveys.models import Question, Survey
@@ -28,7 +28,7 @@ class Facts:
     """What a survey shows to everybody. Kept by each process until the survey's revision changes; never written to."""
 
     survey: Survey
-    stimuli: dict[int, Stimulus]  # by id, without practice
+    stimuli: dict[int, Stimulus]  # by id, in their order, without practice
     practice: list[Stimulus]
     questions: list[Question]
 
@@ -51,12 +51,14 @@ _facts_lock = Lock()
 def facts_of(survey_id: int, revision: int) -> Facts:
     """Two queries the first time in a process and after a change (three where there are questions), else none.
 
-    The stimuli need no revision: a sitting exists, so their instrument is frozen.
+    A draft's facts are read each time; once the instrument is frozen, as by the first sitting, nothing of it changes.
     """
     known = _facts.get(survey_id)
     if known is not None and known.survey.revision == revision:
         return known
-    surveys = Survey.objects.select_related("instrument__study", "consent_document")
+    surveys = Survey.objects.select_related(
+        "instrument__study", "consent_document", "publication_document", "third_party_document"
+    )
     asks = Exists(Question.objects.filter(survey=OuterRef("pk")))
     survey = surveys.annotate(asks=asks).get(pk=survey_id)
     stimuli = list(Stimulus.objects.filter(instrument_id=survey.instrument_id).order_by("position"))
@@ -66,12 +68,21 @@ def facts_of(survey_id: int, revision: int) -> Facts:
         practice=[stimulus for stimulus in stimuli if stimulus.is_practice],
         questions=list(Question.objects.filter(survey=survey)) if survey.asks else [],
     )
-    if survey.revision == revision:  # else it is changing at this moment: the next page reads it again
+    is_frozen = survey.instrument.state == Instrument.State.FROZEN
+    if is_frozen and survey.revision == revision:  # else it is changing at this moment: the next page reads it again
         with _facts_lock:
             if len(_facts) >= MAX_SURVEYS_KEPT:
                 _facts.clear()
             _facts[survey_id] = facts
     return facts
+
+
+def facts_by_slug(slug: str) -> Facts | None:
+    """The survey behind a public link, as it is now. One query, and those of `facts_of`."""
+    with planned_cursor() as cursor:
+        cursor.execute("SELECT id, revision FROM surveys_survey WHERE slug = %s", [slug])
+        row = cursor.fetchone()
+    return facts_of(*row) if row else None
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ WHERE participant.digest = %s
 
 def visit_of(secret: str) -> Visit | None:
     """The visit behind a participant's address. One query; three more when a process meets the survey first."""
-    with connection.cursor() as cursor:
+    with planned_cursor() as cursor:
         cursor.execute(COLUMNS, [secret_digest(secret)])
         row: Any = cursor.fetchone()
     if row is None:

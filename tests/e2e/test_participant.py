@@ -84,6 +84,7 @@ def test_it_reloads_at_every_task_goes_back_and_opens_two_tabs(person: Callable[
             page.goto(f"{address}3/")
             expect(page.locator("#text")).to_have_value("ответ 3")
             answer(page, 3, "ответ 3, исправленный")
+            at_task(page, 4)
             page.goto(f"{address}6/")
             expect(page.locator("#text")).to_have_value("ответ 6")
         if number == 9:  # a second tab sends the first task as it stands

@@ -222,8 +222,8 @@ def test_query_counts(visitor: Visitor, django_assert_max_num_queries) -> None:
     with django_assert_max_num_queries(2):
         visitor.get(1)
     # Where a request is one transaction, BEGIN and COMMIT are no queries; here they are savepoints, and counted.
-    with django_assert_max_num_queries(3 + 4):
+    with django_assert_max_num_queries(3 + 2):
         visitor.answer(1, "ответ")
     visitor.answer(2, "ответ")
-    with django_assert_max_num_queries(6 + 6):  # the last answer finishes the sitting
+    with django_assert_max_num_queries(6 + 4):  # the last answer finishes the sitting
         visitor.answer(3, "ответ")
