@@ -3,7 +3,8 @@
 from functools import cached_property
 from typing import Any
 
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
+from django.db.models.functions import JSONObject
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
@@ -14,6 +15,7 @@ from annotation.models import Rater
 from corpus.api import SITTING_LOOKUPS, InstrumentFilters, PositionFilter, SittingFilters
 from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
+from reports.exports import EXPOSURE
 from reports.results_json import ResultsSerializer, results_document
 from reports.selectors import Results, instruments_of, results_of, rubric_of
 from scoring.models import Judge, Judgement, Round, Rubric
@@ -131,8 +133,26 @@ class AnswerSerializer(StudyRowSerializer):
     text = serializers.SerializerMethodField(help_text="as received; null unless given")
     words = serializers.SerializerMethodField(help_text="word tokens in the text; null unless given")
     refusal = serializers.SerializerMethodField(help_text="declined, or fewer words than the instrument's limit")
-    given_at = serializers.DateTimeField(source="changed_at")
-    duration_ms = serializers.IntegerField(allow_null=True, help_text="by the browser's clock, where it has scripts")
+    given_at = serializers.DateTimeField(allow_null=True, help_text="null: an imported answer of unknown time")
+    order = serializers.SerializerMethodField(help_text="which place the stimulus had in this sitting's order, from 1")
+    duration_ms = serializers.SerializerMethodField(help_text="by the browser's clock, where it has scripts")
+    first_key_ms = serializers.IntegerField(source="measured.first_key_ms", allow_null=True)
+    away_ms = serializers.IntegerField(source="measured.away_ms", allow_null=True)
+    pastes = serializers.IntegerField(source="measured.pastes", allow_null=True)
+    pasted_characters = serializers.IntegerField(source="measured.pasted_characters", allow_null=True)
+    translated = serializers.BooleanField(source="measured.translated", allow_null=True)
+    device = serializers.SerializerMethodField(help_text="phone, tablet or desktop")
+
+    def get_order(self, row: Answer) -> int | None:
+        order = row.sitting.order
+        return order.index(row.stimulus_id) + 1 if row.stimulus_id in order else None
+
+    def get_duration_ms(self, row: Any) -> int | None:
+        shown: int | None = (row.measured or {}).get("duration_ms")
+        return row.imported_ms if shown is None else shown
+
+    def get_device(self, row: Any) -> str | None:
+        return (row.measured or {}).get("device") or None
 
     def get_text(self, row: Answer) -> str | None:
         return row.text if row.outcome == Answer.Outcome.GIVEN else None
@@ -166,7 +186,11 @@ class AnswersViewSet(StudyReadViewSet):
             .select_related(
                 "stimulus", "sitting__instrument", "sitting__respondent__participant__survey", "sitting__run"
             )
-            .annotate(duration_ms=Subquery(exposure.values("duration_ms")[:1]))
+            .annotate(
+                measured=Subquery(exposure.values(columns=JSONObject(**{name: name for name in EXPOSURE}))[:1]),
+                imported_ms=F("imported__duration_ms"),
+                given_at=Case(When(imported__isnull=False, then="imported__submitted_at"), default="changed_at"),
+            )
         )
 
 
