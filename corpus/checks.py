@@ -81,8 +81,8 @@ def finding_text(finding: Finding, *, with_place: bool = True) -> str:
         "no_given_words": _("there are no given words"),
         "no_original": _("there is no original sentence"),
         "refusal_limit": _(
-            "answers of fewer than %(limit)s words count as refusals, but the shortest original has %(words)s: the "
-            "limit must be lower, or a right answer would be a refusal"
+            "answers of fewer than %(limit)s words count as refusals, and the shortest original has %(words)s: the "
+            "limit must be lower than that, so that an answer one word short is still an answer"
         ),
         "word_counts": _("words given: %(given)s, in the original: %(original)s"),
         "same_original": _("the original is that of number %(other)s too"),

@@ -1,13 +1,13 @@
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from studies.forms import StyledForm
+from studies.forms import AddressField, StyledForm
 from studies.models import Study
 
 
 class StudyForm(StyledForm):
     title = forms.CharField(label=_("Title"), max_length=200)
-    slug = forms.SlugField(
+    slug = AddressField(
         label=_("Address"),
         max_length=60,
         help_text=_("Latin letters, digits and hyphens: the end of the study's address and the name of its files."),

@@ -1,6 +1,6 @@
 """Form classes that look like Bootstrap's."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.contrib.auth.forms import AuthenticationForm
@@ -15,6 +15,14 @@ CLASSES: dict[type[forms.Widget], str] = {
     forms.RadioSelect: "list-unstyled",
     forms.Select: "form-select",
 }
+
+
+class AddressField(forms.SlugField):
+    """A short name that stands in addresses and file columns."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "invalid": _("Latin letters, digits, hyphens and underscores only, without spaces.")
+    }
 
 
 class StyledMixin:

@@ -9,7 +9,7 @@ from corpus.builtin import study_text
 from corpus.composer import MAX_SEED, Parameters, ParametersError, bands_of, counts_of, shares_of
 from corpus.languages import language_of, word_list_text
 from corpus.models import Instrument, Treebank
-from studies.forms import StyledForm
+from studies.forms import AddressField, StyledForm
 from studies.models import Study
 
 MAX_LIST = 100_000  # characters of a list of sensitive words
@@ -126,7 +126,7 @@ SHAPES = {
 
 class MakeInstrumentForm(StyledForm):
     title = forms.CharField(label=_("Title"), max_length=200)
-    slug = forms.SlugField(
+    slug = AddressField(
         label=_("Address"),
         max_length=60,
         help_text=_("Latin letters, digits and hyphens. An instrument of this address gets its next version."),

@@ -21,13 +21,14 @@ from surveys.participant_views import speak, wrong_link
 from surveys.platforms import ParameterMissingError, ParameterRefusedError, ids_read
 from surveys.services import (
     AlreadyStartedError,
+    HasWithdrawnError,
     Newcomer,
     QuotaFullError,
     SurveyNotOpenError,
     arrival_record,
+    is_full,
     is_open,
     participant_start,
-    places_taken,
 )
 from surveys.visits import Visit, facts_by_slug, visit_of
 
@@ -60,7 +61,7 @@ def survey_enter(request: HttpRequest, slug: str) -> HttpResponse:
         return _start(request, survey, form, person, visit)
     if not is_open(survey):
         return _not_open(request, survey)
-    if survey.quota is not None and not person and places_taken(survey) >= survey.quota:
+    if is_full(survey) and not (person and survey.participants.filter(external_id=person).exists()):
         return _full(request, survey)
     context = {
         "survey": survey,
@@ -128,6 +129,10 @@ def _start(request: HttpRequest, survey: Survey, form: StartForm, person: str, v
     except AlreadyStartedError:
         title = _("This test has already been started under your number")
         text = _("Go on in the browser in which you started. If that was not you, write to: %(contact)s")
+        return _notice(request, survey, title, text % {"contact": survey.contact}, status=409)
+    except HasWithdrawnError:
+        title = _("You have taken your answers back")
+        text = _("One cannot take part in this study a second time. Questions: %(contact)s")
         return _notice(request, survey, title, text % {"contact": survey.contact}, status=409)
     response = redirect("participant", secret)
     for name, value, path in (

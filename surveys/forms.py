@@ -1,3 +1,4 @@
+import re
 from typing import Any, cast
 
 from django import forms
@@ -9,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from corpus.builtin import study_text
 from corpus.models import Instrument
-from studies.forms import StyledForm
+from studies.forms import AddressField, StyledForm
 from studies.models import Study
 from surveys.models import Platform, Question, Survey
 from surveys.platforms import RULES
@@ -18,6 +19,20 @@ parameter_name = RegexValidator(
     r"^[A-Za-z0-9_.-]{1,60}$", gettext_lazy("Letters, digits, underscores, points and hyphens.")
 )
 code_name = RegexValidator(r"^[A-Za-z0-9-]{3,40}$", gettext_lazy("3 to 40 letters, digits and hyphens."))
+
+
+def consent_drafts(instrument: Instrument | None) -> dict[str, str]:
+    """The consents of the built-in study in the instrument's language, with its number of tasks."""
+    language = "ru" if instrument is None or instrument.language == "ru" else "en"
+    tasks = 18 if instrument is None else instrument.stimuli.filter(is_practice=False).count()
+    minutes = f"{max(1, tasks * 5 // 6)}–{max(2, tasks * 10 // 9)}"  # as 15–20 minutes for the study's 18
+    text = study_text(f"consent.{language}.md").replace("15–20", minutes)
+    text = text.replace("Заданий 18", f"Заданий {tasks}").replace("There are 18 tasks", f"There are {tasks} tasks")
+    return {
+        "consent_text": text,
+        "publication_text": study_text(f"consent.publication.{language}.md"),
+        "third_party_text": study_text(f"consent.third_parties.{language}.md"),
+    }
 
 
 def moment(label: Any, help_text: Any) -> forms.DateTimeField:
@@ -119,7 +134,10 @@ class SurveyForm(StyledForm):
     )
     consent_text = long_text(
         gettext_lazy("Consent to take part"),
-        gettext_lazy("What participants agree to, word for word. A line that begins with a hyphen is a list item."),
+        gettext_lazy(
+            "What participants agree to, word for word. A line that begins with a hyphen is a list item. Check the "
+            "number of tasks and the minutes: they are those of the instrument that stood first above."
+        ),
     )
     publication_text = long_text(
         gettext_lazy("Consent to publication"),
@@ -162,12 +180,9 @@ class SurveyForm(StyledForm):
         cast(forms.ModelChoiceField, self.fields["instrument"]).queryset = study.instruments.order_by(
             "slug", "-version"
         )
-        for name, file in (
-            ("consent_text", "consent.ru.md"),
-            ("publication_text", "consent.publication.ru.md"),
-            ("third_party_text", "consent.third_parties.ru.md"),
-        ):
-            self.fields[name].initial = study_text(file)
+        instrument = study.instruments.order_by("slug", "-version").first()
+        for name, text in consent_drafts(instrument).items():
+            self.fields[name].initial = text
         zone = _("Time zone: %(zone)s.") % {"zone": settings.TIME_ZONE}
         for name in ("opens_at", "closes_at"):
             self.fields[name].help_text = f"{self.fields[name].help_text} {zone}"
@@ -219,6 +234,8 @@ class StartForm(forms.Form):
     visit = forms.CharField(required=False, max_length=200)
 
 
+NUMBER = re.compile(r"-?[0-9]{1,9}")
+COMPARED = re.compile(r"[<>]?-?[0-9]{1,9}")
 OPTION_HELP = gettext_lazy(
     "One option a line: a short value, then its text in Russian and, if you like, in English, cut by “|”. "
     "Example: f | женский | female"
@@ -236,7 +253,7 @@ class QuestionForm(StyledForm):
         max_value=9_999,
         help_text=gettext_lazy("Only for a question between two tasks: 5 means between the fifth and the sixth."),
     )
-    code = forms.SlugField(
+    code = AddressField(
         label=gettext_lazy("Code"), max_length=40, help_text=gettext_lazy("The column's name in exports, such as age.")
     )
     kind = forms.ChoiceField(label=gettext_lazy("Kind"), choices=Question.Kind.choices)
@@ -270,13 +287,18 @@ class QuestionForm(StyledForm):
         label=gettext_lazy("The right response, if this is an attention check"),
         required=False,
         max_length=200,
-        help_text=gettext_lazy("A value of the options, a number or the exact words. A wrong one is flagged, no more."),
+        help_text=gettext_lazy(
+            "A value of the options, a number or the exact words. A wrong one is flagged, no more. "
+            "Tick “required” too, or people may leave it out."
+        ),
     )
     screens_out = forms.CharField(
         label=gettext_lazy("Values that end the survey"),
         required=False,
         max_length=500,
-        help_text=gettext_lazy("Cut by commas, before the tasks only. Such people get the screen-out code."),
+        help_text=gettext_lazy(
+            "Cut by commas, before the tasks only; for numbers also <18 or >65. Such people get the screen-out code."
+        ),
     )
 
     def __init__(self, *args: Any, survey: Survey, question: Question | None = None, **kwargs: Any) -> None:
@@ -328,6 +350,11 @@ class QuestionForm(StyledForm):
 
     def _known_values(self, data: dict[str, Any]) -> None:
         """A check that nobody can pass, or a screen that nobody meets, is a slip of the pen."""
+        if data.get("kind") in (Question.Kind.NUMBER, Question.Kind.SCALE):
+            for name, shape in (("expected", NUMBER), ("screens_out", COMPARED)):
+                wrong = [part for part in _parts(data.get(name) or "") if not shape.fullmatch(part)]
+                if wrong:
+                    self.add_error(name, _("This is no number: %(value)s") % {"value": ", ".join(wrong)})
         if data.get("kind") not in (Question.Kind.SINGLE, Question.Kind.MULTIPLE):
             return
         known = {option["value"] for option in data.get("options") or []}

@@ -12,7 +12,7 @@ from corpus.importing import MAX_BYTES, MAX_SOURCE, StimulusRow
 from corpus.models import Complexity, Instrument, Stimulus
 from corpus.tokens import word_tokens
 from studies.access import Visitor, studies_of
-from studies.forms import StyledForm
+from studies.forms import AddressField, StyledForm
 from studies.models import Study
 
 MAX_REFUSAL_BELOW = 50
@@ -33,7 +33,7 @@ def _lines(text: str) -> str:
 
 class NamesForm(StyledForm):
     title = forms.CharField(label=_("Title"), max_length=200)
-    slug = forms.SlugField(
+    slug = AddressField(
         label=_("Address"),
         max_length=60,
         help_text=_("Latin letters, digits and hyphens. All versions of an instrument share it; exports name it."),

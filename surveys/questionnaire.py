@@ -111,8 +111,15 @@ def attention_passed(question: Question, value: Value) -> bool | None:
 
 
 def screens_out(question: Question, value: Value) -> bool:
+    """Whether the response is one that ends the survey: a value, or for numbers also `<18` or `>65`."""
     values = value if isinstance(value, list) else [value]
-    return any(str(one) in question.screens_out for one in values if one is not None)
+    return any(_meets(one, wanted) for one in values if one is not None for wanted in question.screens_out)
+
+
+def _meets(value: str | int, wanted: str) -> bool:
+    if isinstance(value, int) and wanted[:1] in ("<", ">"):
+        return value < int(wanted[1:]) if wanted[0] == "<" else value > int(wanted[1:])
+    return str(value).casefold() == wanted.casefold()
 
 
 def response_words(question: Question, value: Value, language: str) -> str:

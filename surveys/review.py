@@ -2,11 +2,15 @@
 
 import csv
 import io
+from datetime import timedelta
 
+from django.db.models import OuterRef, Subquery
+from django.db.models.functions import Greatest
+from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from corpus.models import Sitting
-from surveys.models import Participant, Survey
+from surveys.models import Exposure, Participant, Survey
 
 COLUMNS = ("ASSIGNMENT:assignment_id", "ACCEPT:verdict", "ACCEPT:comment")
 
@@ -15,20 +19,24 @@ def review_file(survey: Survey, *, reject_unfinished: bool) -> str:
     """Tab-separated, one row per assignment: `+` for whoever finished, excluded from results or not.
 
     Who did the work is paid, so an exclusion is no reason to reject, and flags are none. Unfinished assignments are
-    left out, or rejected with the reason where that is asked for. One query.
+    left out, or rejected with the reason where that is asked for; never of people who are still at it. One query.
     """
+    since = timezone.now() - timedelta(minutes=survey.hold_minutes)
+    latest = Exposure.objects.filter(sitting=OuterRef("respondent__sittings")).order_by("-onset_at").values("onset_at")
     participants = (
         Participant.objects.filter(survey=survey)
         .exclude(visit_id="")
         .order_by("pk")
-        .values_list("visit_id", "respondent__sittings__state", "screened_out_at")
+        .annotate(seen=Greatest("created_at", Subquery(latest[:1])))
+        .values_list("visit_id", "respondent__sittings__state", "screened_out_at", "seen")
     )
     file = io.StringIO()
     writer = csv.writer(file, delimiter="\t", lineterminator="\r\n")
     writer.writerow(COLUMNS)
-    for assignment, state, screened_out_at in participants:
+    for assignment, state, screened_out_at, seen in participants:
+        is_at_it = state == Sitting.State.OPEN and seen >= since
         if state == Sitting.State.FINISHED or screened_out_at is not None:
             writer.writerow([assignment, "+", ""])
-        elif reject_unfinished:
+        elif reject_unfinished and not is_at_it:
             writer.writerow([assignment, "-", _("The test was not finished.")])
     return file.getvalue()

@@ -51,6 +51,10 @@ class AlreadyStartedError(Exception):
     """This id has started, on another device, and is too easily guessed to be let in by it alone."""
 
 
+class HasWithdrawnError(Exception):
+    """Under this id the answers were taken back; they do not come in a second time."""
+
+
 class SurveyFieldFrozenError(Exception):
     """Participants have come: what they were shown or promised no longer changes."""
 
@@ -137,7 +141,17 @@ def _documents(instrument: Instrument, consent: str, publication: str, third_par
 
 # What does not touch what people have been shown, and may change while they come.
 ALWAYS_CHANGEABLE = frozenset(
-    {"title", "contact", "quota", "hold_minutes", "opens_at", "closes_at", "return_url", "gap_minutes"}
+    {
+        "title",
+        "contact",
+        "quota",
+        "hold_minutes",
+        "opens_at",
+        "closes_at",
+        "screen_out_code",
+        "return_url",
+        "gap_minutes",
+    }
 )
 
 
@@ -211,6 +225,15 @@ def withdrawn_digest(*, survey_id: int, external_id: str) -> str:
     return salted_hmac("surveys.withdrawn", f"{survey_id}:{external_id}", algorithm="sha256").hexdigest()
 
 
+def has_withdrawn(*, survey_id: int, external_id: str) -> bool:
+    digest = withdrawn_digest(survey_id=survey_id, external_id=external_id)
+    return Participant.objects.filter(survey=survey_id, withdrawn_digest=digest).exists()
+
+
+def is_full(survey: Survey) -> bool:
+    return survey.quota is not None and places_taken(survey) >= survey.quota
+
+
 def arrival_record(*, survey_id: int, key: uuid.UUID) -> None:
     """A consent page was opened in a real browser. Nothing of the person is kept; repeating changes nothing."""
     Arrival.objects.bulk_create([Arrival(survey_id=survey_id, key=key)], ignore_conflicts=True)
@@ -257,19 +280,24 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
     """Record the consents and open the sitting. Returns the participant's secret; repeating changes nothing.
 
     Who comes back under the same platform id gets their own sitting again. A quota is counted under a lock on the
-    survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError.
+    survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError, HasWithdrawnError.
     """
     survey = _survey_now(survey_id)
     secret = participant_secret(survey_id=survey_id, start_key=newcomer.start_key)
-    if Participant.objects.filter(survey=survey, start_key=newcomer.start_key).exists():
+    pressed = Participant.objects.filter(survey=survey, start_key=newcomer.start_key).first()
+    if pressed is not None:
+        if pressed.external_id != newcomer.person:  # somebody else's consent page, sent under another id
+            raise AlreadyStartedError
         return secret
     if newcomer.person:
         known = Participant.objects.filter(survey=survey, external_id=newcomer.person).first()
         if known:
             return _come_back(known, newcomer)
+        if has_withdrawn(survey_id=survey.pk, external_id=newcomer.person):
+            raise HasWithdrawnError
     if not is_open(survey):
         raise SurveyNotOpenError
-    if survey.quota is not None and places_taken(survey) >= survey.quota:
+    if is_full(survey):
         raise QuotaFullError
     try:
         with transaction.atomic():

@@ -113,9 +113,16 @@ def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "local": links_are_local(),
         "taken": places_taken(survey),
         "n_questions": survey.questions.count(),
+        "lacks_screen_out": _lacks_screen_out(survey),
         "wants_review_file": bool(rule and rule.wants_review_file) or survey.platform == Platform.OTHER,
     }
     return render(request, "surveys/survey.html", context)
+
+
+def _lacks_screen_out(survey: Survey) -> bool:
+    """On a platform, people whom a question turns away have to hand in a code as well."""
+    screens = survey.questions.exclude(screens_out=[]).exists()
+    return screens and not survey.screen_out_code and survey.platform in RULES
 
 
 # How each platform writes "put the id here" in a task's address.

@@ -12,6 +12,7 @@ from psycopg import sql
 
 from corpus.builtin import builtin_instrument_create
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from reports.withdrawal import participant_withdraw
 from surveys.models import Arrival, Consent, Exposure, Participant, Purpose, Survey
 from surveys.services import (
     Newcomer,
@@ -83,6 +84,29 @@ def test_the_same_id_is_the_same_person(cast: Cast, instrument: Instrument) -> N
     assert come(survey, Client(), f"?PROLIFIC_PID={OTHER_PID}")["Location"] != first
 
 
+def test_who_took_everything_back_does_not_start_again_under_the_same_id(cast: Cast, instrument: Instrument) -> None:
+    survey = fielded(cast, instrument, platform="prolific")
+    come(survey, Client(), f"?PROLIFIC_PID={PID}")
+    participant_withdraw(participant_id=Participant.objects.get().pk, way="own_link")
+    page = come(survey, Client(), f"?PROLIFIC_PID={PID}")
+    assert page.status_code == 409 and "c@example.org" in page.content.decode()
+    assert Participant.objects.count() == 1
+
+
+def test_a_consent_page_sent_under_another_id_opens_nobodys_answers(cast: Cast, instrument: Instrument) -> None:
+    survey = fielded(cast, instrument, platform="prolific")
+    key = uuid4()
+    for person, status in ((PID, 302), (PID, 302), (OTHER_PID, 409)):
+        response = Client().post(f"/s/{survey.slug}/", {"start_key": key, "person": person})
+        assert response.status_code == status
+    assert Participant.objects.count() == 1
+
+
+def test_the_default_consent_tells_the_number_of_tasks(cast: Cast, instrument: Instrument) -> None:
+    page = cast.client(cast.alice).get("/studies/ours/surveys/new/").content.decode()
+    assert "Заданий 3, это занимает примерно 2–3 минут" in page
+
+
 def test_a_short_id_alone_opens_nobodys_answers(cast: Cast, instrument: Instrument) -> None:
     survey = fielded(cast, instrument, platform="other", person_parameter="who", visit_parameter="visit")
     client = Client()
@@ -126,6 +150,11 @@ def test_the_review_file_accepts_whoever_finished(cast: Cast, instrument: Instru
     page = cast.client(cast.alice).get(f"/studies/ours/surveys/{survey.pk}/review.tsv")
     header = "ASSIGNMENT:assignment_id\tACCEPT:verdict\tACCEPT:comment\r\n"
     assert page.content.decode() == header + "0005--b1\t+\t\r\n"
+    page = cast.client(cast.alice).get(f"/studies/ours/surveys/{survey.pk}/review.tsv?unfinished=reject")
+    assert "0005--b2" not in page.content.decode()  # still at it
+    long_ago = timezone.now() - timedelta(days=1)
+    Participant.objects.update(created_at=long_ago)
+    Exposure.objects.update(onset_at=long_ago)
     page = cast.client(cast.alice).get(f"/studies/ours/surveys/{survey.pk}/review.tsv?unfinished=reject")
     assert page.content.decode().splitlines()[2].startswith("0005--b2\t-\t")
     assert cast.client(cast.bob).get(f"/studies/ours/surveys/{survey.pk}/review.tsv").status_code == 404

@@ -197,3 +197,33 @@ def test_questions_of_another_study_are_not_reached(cast: Cast, survey: Survey) 
     assert survey.questions.count() == 1
     survey_set_state(survey=survey, state="open", actor=None)
     assert Client().get(f"/p/{'x' * 43}/questions/before/").status_code == 404
+
+
+@pytest.mark.parametrize(("age", "is_out"), [("16", True), ("18", False), ("65", False), ("66", True)])
+def test_numbers_screen_out_by_comparison(survey: Survey, age: str, is_out: bool) -> None:
+    question = add(survey, "age", kind="number", required=True, screens_out=["<18", ">65"])
+    visitor = Visitor(survey).start()
+    visitor.client.post(f"{visitor.address}questions/before/", {name(question): age})
+    assert visitor.visit.screened_out is is_out
+
+
+@pytest.mark.parametrize(
+    ("field", "fields"),
+    [
+        ("screens_out", {"kind": "number", "place": "before", "screens_out": "under 18"}),
+        ("screens_out", {"kind": "scale", "place": "before", "screens_out": "<=2"}),
+        ("expected", {"kind": "number", "expected": "семь"}),
+    ],
+)
+def test_a_number_that_is_none_is_refused(cast: Cast, survey: Survey, field: str, fields: dict) -> None:
+    page = cast.client(cast.alice).post(f"/studies/ours/surveys/{survey.pk}/questions/new/", {**NEW, **fields})
+    assert page.status_code == 200 and page.context["form"].errors.keys() == {field}
+
+
+def test_a_screening_question_without_a_code_is_said_before_opening(cast: Cast, survey: Survey) -> None:
+    address = f"/studies/ours/surveys/{survey.pk}/"
+    survey_update(survey=survey, actor=None, platform="other", person_parameter="who")
+    add(survey, "age", kind="number", required=True, screens_out=["<18"])
+    assert cast.client(cast.alice).get(address).context["lacks_screen_out"] is True
+    survey_update(survey=survey, actor=None, screen_out_code="OUT77")
+    assert cast.client(cast.alice).get(address).context["lacks_screen_out"] is False

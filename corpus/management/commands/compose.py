@@ -84,8 +84,10 @@ class Command(BaseCommand):
     def _report(self, scan: Scan, rows: Sequence[StimulusRow], instrument: Instrument | None) -> None:
         passed = ", ".join(f"{name} {scan.passed[band]}" for band, name in enumerate(BANDS))
         self.stdout.write(f"Sentences: {scan.sentences}; candidates: {passed}; tasks: {len(rows)}.")
+        if scan.left_out:
+            self.stdout.write("Left out, by reason; a sentence may have several, so the numbers add up to more:")
         for code, count in sorted(scan.left_out.items(), key=lambda item: -item[1]):
-            self.stdout.write(f"{count:8} left out: {REASONS[code]}")
+            self.stdout.write(f"{count:8}  {REASONS[code]}")
         gaps = language_gaps(scan.parameters.language)
         if gaps:
             missing = "; ".join(str(REASONS[code]) for code in gaps)
