@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import count
 from typing import Protocol
 from urllib.parse import quote, urlsplit
@@ -55,10 +56,18 @@ class Luria:
     def port(self) -> int:
         return self.server.port
 
+    @cached_property
+    def documents(self) -> str:
+        """What the consent page's form carries: which documents it shows."""
+        columns = "consent_document_id, publication_document_id, third_party_document_id"
+        with postgres.connect(self.server.place, name="luria") as connection:
+            row = connection.execute(f"SELECT {columns} FROM surveys_survey ORDER BY id LIMIT 1").fetchone()  # noqa: S608
+        return "-".join(str(pk or 0) for pk in row or ())
+
     async def begin(self, visitor: Visitor) -> None:
         """The consent page, the instruction, the first task."""
         await visitor.open(self.survey)
-        await visitor.send(self.survey, f"start_key={uuid4()}")
+        await visitor.send(self.survey, f"start_key={uuid4()}&documents={self.documents}")
         await visitor.open(f"{visitor.path}1/")
 
     async def answer(self, visitor: Visitor, number: int, text: str) -> None:

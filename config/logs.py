@@ -10,11 +10,15 @@ import structlog
 SECRET = re.compile(r"(?i)\b(sk-[\w-]{8,}|bearer\s+[\w.~+/=-]{8,})|(?<=/join/)[\w-]{20,}|(?<=/p/)[\w-]{20,}")
 
 
+# People's ids on a platform stand in the address of a survey.
+IDS = re.compile(r"(/s/[\w-]+/\?)[^'\"\s>]+")
+
+
 def blank_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for key, value in event.items():
         text = value if isinstance(value, str) else repr(value)  # a request's repr holds its address
-        if SECRET.search(text):
-            event[key] = SECRET.sub("[secret]", text)
+        if SECRET.search(text) or IDS.search(text):
+            event[key] = IDS.sub(r"\1[ids]", SECRET.sub("[secret]", text))
     return event
 
 

@@ -15,6 +15,7 @@ from corpus.queue import composition_enqueue
 from corpus.services import instrument_create
 from corpus.tokens import word_tokens
 from corpus.treebank_files import Stored
+from studies.database import locked
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -246,8 +247,8 @@ def composition_make_instrument(
 
     Raises NotReviewableError, NotAllAcceptedError.
     """
-    locked = Composition.objects.select_for_update(of=("self",)).select_related("treebank__study", "instrument")
-    composition = locked.get(pk=composition.pk)
+    rows = Composition.objects.select_related("treebank__study", "instrument")
+    composition = locked(rows, composition.pk)
     if composition.instrument is not None:
         return composition.instrument
     if composition.state != State.READY:
@@ -255,7 +256,7 @@ def composition_make_instrument(
     standing = composition.candidates.filter(slot__isnull=False)
     if not standing.exists() or standing.exclude(decision=Decision.ACCEPTED).exists():
         raise NotAllAcceptedError
-    rows = composition_rows(composition)
+    stimuli = composition_rows(composition)
     parameters = Parameters.from_json(composition.parameters)
     composition.instrument = instrument_create(
         study=composition.treebank.study,
@@ -263,9 +264,9 @@ def composition_make_instrument(
         title=title,
         language=parameters.language,
         instruction=instruction,
-        stimuli=rows,
+        stimuli=stimuli,
         actor=actor,
-        refusal_below=refusal_below(rows),
+        refusal_below=refusal_below(stimuli),
         lower_case=language_of(parameters.language).lower_case,
     )
     composition.save(update_fields=["instrument"])

@@ -234,7 +234,7 @@ def answer_record(
 def _answer_again(sitting_id: int, stimulus_id: int, outcome: str, text: str, seen_revision: int | None) -> Recorded:
     """Change an answer, or say why nothing was stored."""
     # The lock on the sitting puts the posts of one respondent in a row: a double click finds the first one's answer.
-    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    sitting = Sitting.objects.select_for_update(no_key=True).get(pk=sitting_id)
     if sitting.state != Sitting.State.OPEN:
         raise SittingClosedError
     if stimulus_id not in sitting.order:
@@ -259,12 +259,13 @@ def _answer_again(sitting_id: int, stimulus_id: int, outcome: str, text: str, se
     return Recorded(answer, changed=True)
 
 
-# Almost every answer is the first to its stimulus and needs no more than this.
+# Almost every answer is the first to its stimulus and needs no more than this. NO KEY: what points to the sitting, as
+# the note of a first showing does, is written beside it and does not wait.
 FIRST_ANSWER = """
 WITH sitting AS (
     SELECT id FROM corpus_sitting
     WHERE id = %(sitting)s AND state = 'open' AND "order" @> to_jsonb(%(stimulus)s::bigint)
-    FOR UPDATE
+    FOR NO KEY UPDATE
 )
 INSERT INTO corpus_answer (blind_id, sitting_id, stimulus_id, outcome, text, revision, created_at, changed_at)
 SELECT %(blind_id)s, sitting.id, %(stimulus)s, %(outcome)s, %(text)s, 1, %(now)s, %(now)s FROM sitting
@@ -299,7 +300,7 @@ def sitting_finish(*, sitting_id: int) -> Sitting:
 
     Raises SittingUnansweredError, SittingClosedError.
     """
-    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    sitting = Sitting.objects.select_for_update(no_key=True).get(pk=sitting_id)
     if sitting.state == Sitting.State.FINISHED:
         return sitting
     if sitting.state != Sitting.State.OPEN:
@@ -314,7 +315,7 @@ def sitting_finish(*, sitting_id: int) -> Sitting:
 @transaction.atomic
 def sitting_stop(*, sitting_id: int, reason: str) -> Sitting:
     """End an open sitting before its last stimulus. Its answers stay; it has no score."""
-    sitting = Sitting.objects.select_for_update().get(pk=sitting_id)
+    sitting = Sitting.objects.select_for_update(no_key=True).get(pk=sitting_id)
     if sitting.state == Sitting.State.OPEN:
         sitting.state, sitting.standing_reason = Sitting.State.STOPPED, reason
         sitting.save(update_fields=["state", "standing_reason"])

@@ -21,6 +21,7 @@ from corpus.queue import composition_enqueue
 from corpus.treebank import TreebankUnreadableError, sentences
 from corpus.treebank_files import LeftOut, LeftOutFile, treebank_path
 
+UNFORESEEN = "The file cannot be read: something in it was not foreseen. The worker's log has the detail."
 BEAT = 1.0  # seconds between signs of life
 
 log = structlog.get_logger(__name__)
@@ -39,6 +40,9 @@ def composition_read(composition_id: int) -> None:
         wanted = _search(composition, attempt, left_out)
     except (TreebankUnreadableError, OSError) as error:
         composition_fail(composition_id=composition_id, attempt=attempt, problem=str(error))
+    except Exception:
+        composition_fail(composition_id=composition_id, attempt=attempt, problem=UNFORESEEN)
+        raise  # for the worker's log
     finally:
         left_out.close() if wanted else left_out.discard()
 

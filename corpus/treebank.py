@@ -193,6 +193,10 @@ def _sentence(first: int, lines: list[str]) -> Sentence | None:
             words.append(_word(token, number, space))
     if not words:
         return None
+    for word, (line, _raw) in zip(parsed, tokens, strict=True):
+        if isinstance(word["head"], int) and not 0 <= word["head"] <= len(words):
+            detail = f"HEAD is {word['head']}, and the sentence has {len(words)} words"
+            raise TreebankUnreadableError("broken_token", line, detail)
     metadata = cast(dict[str, str], parsed.metadata)
     return Sentence(
         sent_id=(metadata.get("sent_id") or f"line {first}").strip()[:100],

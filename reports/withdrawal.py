@@ -112,7 +112,9 @@ def participant_withdraw(*, participant_id: int, way: str, reason: str = "", act
 
 
 def _gathered(study: Study, participant: Participant, way: str, actor: User | None) -> Withdrawal:
-    sittings = Sitting.objects.select_for_update().filter(respondent=participant.respondent_id).order_by("pk")
+    sittings = (
+        Sitting.objects.select_for_update(no_key=True).filter(respondent=participant.respondent_id).order_by("pk")
+    )
     sitting_ids = list(sittings.values_list("pk", flat=True))
     answers = Answer.objects.filter(sitting__in=sitting_ids)
     texts = set(answers.values_list("text", flat=True))

@@ -1,9 +1,22 @@
-"""The cursor of the busiest statements."""
+"""What the object mapper does not give by itself."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import connection
 from django.db.backends.utils import CursorWrapper
+from django.db.models import Model, QuerySet
+
+Row = TypeVar("Row", bound=Model)
+
+
+def locked(rows: QuerySet[Row], pk: int, *, no_key: bool = False) -> Row:
+    """The row, locked, with what it points to as it is after the wait. Two queries.
+
+    In one statement with the lock, the joined rows would be those from before the wait: PostgreSQL looks again at the
+    locked row alone. Raises the model's DoesNotExist.
+    """
+    rows.model._base_manager.select_for_update(no_key=no_key).values_list("pk").filter(pk=pk).first()
+    return rows.get(pk=pk)
 
 
 def planned_cursor() -> CursorWrapper:

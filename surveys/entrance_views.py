@@ -21,11 +21,13 @@ from surveys.participant_views import speak, wrong_link
 from surveys.platforms import ParameterMissingError, ParameterRefusedError, ids_read
 from surveys.services import (
     AlreadyStartedError,
+    ConsentChangedError,
     HasWithdrawnError,
     Newcomer,
     QuotaFullError,
     SurveyNotOpenError,
     arrival_record,
+    documents_key,
     is_full,
     is_open,
     participant_start,
@@ -63,15 +65,23 @@ def survey_enter(request: HttpRequest, slug: str) -> HttpResponse:
         return _not_open(request, survey)
     if is_full(survey) and not (person and survey.participants.filter(external_id=person).exists()):
         return _full(request, survey)
+    return _consent(request, survey, person, visit)
+
+
+def _consent(
+    request: HttpRequest, survey: Survey, person: str, visit: str, *, problem: str = "", status: int = 200
+) -> HttpResponse:
     context = {
         "survey": survey,
         "study": survey.instrument.study,
         "start_key": uuid.uuid4(),
         "person": person,
         "visit": visit,
+        "documents": documents_key(survey),
         "further": _further(survey),
+        "problem": problem,
     }
-    return render(request, "surveys/consent.html", context)
+    return render(request, "surveys/consent.html", context, status=status)
 
 
 def _ids(request: HttpRequest, survey: Survey, form: StartForm | None) -> tuple[str, str]:
@@ -119,6 +129,7 @@ def _start(request: HttpRequest, survey: Survey, form: StartForm, person: str, v
         visit=visit,
         agreed=[purpose for purpose in (Purpose.PUBLICATION, Purpose.THIRD_PARTIES) if request.POST.get(purpose)],
         started_before=seen_cookie in request.COOKIES,
+        documents=form.cleaned_data["documents"],
     )
     try:
         secret = participant_start(survey_id=survey.pk, newcomer=newcomer)
@@ -130,6 +141,10 @@ def _start(request: HttpRequest, survey: Survey, form: StartForm, person: str, v
         title = _("This test has already been started under your number")
         text = _("Go on in the browser in which you started. If that was not you, write to: %(contact)s")
         return _notice(request, survey, title, text % {"contact": survey.contact}, status=409)
+    except ConsentChangedError:
+        again = _("The text below has been changed since you opened the page, or was not shown. Please read it.")
+        facts = facts_by_slug(survey.slug)
+        return _consent(request, facts.survey if facts else survey, person, visit, problem=again, status=409)
     except HasWithdrawnError:
         title = _("You have taken your answers back")
         text = _("One cannot take part in this study a second time. Questions: %(contact)s")

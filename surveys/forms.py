@@ -14,6 +14,7 @@ from studies.forms import AddressField, StyledForm
 from studies.models import Study
 from surveys.models import Platform, Question, Survey
 from surveys.platforms import RULES
+from surveys.questionnaire import scale_ends
 
 parameter_name = RegexValidator(
     r"^[A-Za-z0-9_.-]{1,60}$", gettext_lazy("Letters, digits, underscores, points and hyphens.")
@@ -232,6 +233,7 @@ class StartForm(forms.Form):
     start_key = forms.UUIDField()
     person = forms.CharField(required=False, max_length=200)
     visit = forms.CharField(required=False, max_length=200)
+    documents = forms.CharField(required=False, max_length=60)
 
 
 NUMBER = re.compile(r"-?[0-9]{1,9}")
@@ -337,7 +339,8 @@ class QuestionForm(StyledForm):
         low, high = data.get("minimum"), data.get("maximum")
         if low is not None and high is not None and low >= high:
             self.add_error("maximum", _("The largest number must be larger than the smallest."))
-        if kind == Question.Kind.SCALE and not 2 <= (high or 5) - (low or 1) + 1 <= 11:
+        first, last = scale_ends(low, high)
+        if kind == Question.Kind.SCALE and not 2 <= last - first + 1 <= 11:
             self.add_error("maximum", _("A scale has 2 to 11 steps."))
         tasks = self.survey.instrument.stimuli.filter(is_practice=False).count()
         after = data.get("after_task")

@@ -13,7 +13,7 @@ class PlatformRule:
 
     person_parameter: str = ""
     visit_parameter: str = ""
-    pattern: re.Pattern[str] = re.compile(r"[A-Za-z0-9._:@~+=-]{1,100}")
+    pattern: re.Pattern[str] = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._:@~+=-]{0,99}")
     lower: bool = False
     return_url: str = ""
     wants_review_file: bool = False
@@ -77,5 +77,5 @@ def ids_read(
 
 
 def may_return_by(external_id: str) -> bool:
-    """Whether the platform's id alone is proof enough to show a person the answers given under it."""
+    """Whether the platform's id, of a person or a visit, is proof enough to show the answers given under it."""
     return len(external_id) >= UNGUESSABLE_LENGTH

@@ -48,7 +48,7 @@ def practice_answer_record(*, visit: Visit, stimulus_id: int, text: str, decline
     """
     text = practice_check(text=text, declined=declined)
     # One person's posts in a row, and none after the end or a withdrawal.
-    sitting = Sitting.objects.select_for_update().get(pk=visit.sitting_id)
+    sitting = Sitting.objects.select_for_update(no_key=True).get(pk=visit.sitting_id)
     if sitting.state != Sitting.State.OPEN or sitting.standing == Sitting.Standing.WITHDRAWN:
         raise SittingClosedError
     own = PracticeAnswer.objects.filter(participant=visit.participant_id, stimulus=stimulus_id)

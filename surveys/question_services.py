@@ -9,16 +9,17 @@ from django.utils import timezone
 
 from corpus.models import Sitting
 from corpus.services import sitting_stop
+from studies.database import locked
 from studies.models import User
 from studies.services import audit_record
 from surveys.models import Participant, Question, QuestionResponse, Survey
 from surveys.questionnaire import Value, screens_out
-from surveys.services import SurveyFieldFrozenError
+from surveys.services import SurveyFieldFrozenError, questions_fit
 
 
 def _locked(survey: Survey) -> Survey:
     """Raises SurveyFieldFrozenError once somebody has started: all are asked the same."""
-    survey = Survey.objects.select_for_update(of=("self",)).select_related("instrument__study").get(pk=survey.pk)
+    survey = locked(Survey.objects.select_related("instrument__study"), survey.pk)
     if Participant.objects.filter(survey=survey).exists():
         raise SurveyFieldFrozenError("questions")
     return survey
@@ -84,9 +85,10 @@ def question_move(*, question: Question, up: bool, actor: User | None) -> None:
 def questions_copy(*, source: Survey, target: Survey, actor: User | None) -> int:
     """All questions of another survey after those that are there; a code that is taken gets a number.
 
-    Raises SurveyFieldFrozenError.
+    Raises SurveyFieldFrozenError, QuestionMisplacedError.
     """
     target = _locked(target)
+    questions_fit(source.questions.all(), target.instrument)
     taken = set(Question.objects.filter(survey=target).values_list("code", flat=True))
     position = Question.objects.filter(survey=target).aggregate(last=Max("position"))["last"] or 0
     copies = []

@@ -15,7 +15,8 @@ from surveys.visits import Visit, visit_again
 def _page(visit: Visit, place: str) -> list[Question]:
     """The questions of the page, if it is this participant's turn or was."""
     if place == "before":
-        return visit.facts.questions_at(Question.Place.BEFORE) if visit.is_open else []
+        begun = visit.answers and not visit.unanswered(visit.facts.questions_at(Question.Place.BEFORE))
+        return visit.facts.questions_at(Question.Place.BEFORE) if visit.is_open and not begun else []
     if place == "after":
         return visit.facts.questions_at(Question.Place.AFTER) if visit.is_finished else []
     if place.isascii() and place.isdigit() and len(place) < 5 and visit.is_open:

@@ -61,8 +61,15 @@ def _multiple(question: Question, language: str) -> forms.Field:
     return forms.MultipleChoiceField(choices=_choices(question, language), widget=widget)
 
 
+def scale_ends(minimum: int | None, maximum: int | None) -> tuple[int, int]:
+    """1 to 5 where nothing else is said."""
+    first = 1 if minimum is None else minimum
+    return first, first + 4 if maximum is None else maximum
+
+
 def _scale(question: Question, language: str) -> forms.Field:
-    steps = range(question.minimum or 1, (question.maximum or 5) + 1)
+    first, last = scale_ends(question.minimum, question.maximum)
+    steps = range(first, last + 1)
     low, high = (worded(question.end_labels.get(end, {}), language) for end in ("low", "high"))
     named = {steps[0]: low, steps[-1]: high}
     return forms.TypedChoiceField(

@@ -17,7 +17,7 @@ from surveys.question_services import (
     question_update,
     questions_copy,
 )
-from surveys.services import SurveyFieldFrozenError
+from surveys.services import QuestionMisplacedError, SurveyFieldFrozenError
 
 
 def _survey(request: HttpRequest, slug: str, pk: int) -> Survey:
@@ -107,10 +107,15 @@ def question_change(request: SignedIn, slug: str, pk: int, question: int) -> Htt
 def question_copy(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     survey = _survey(request, slug, pk)
     source = request.POST.get("source", "")
+    known = source.isascii() and source.isdigit() and len(source) < 19
     others = Survey.objects.filter(instrument__study=survey.instrument.study).exclude(pk=survey.pk)
-    other = get_object_or_404(others, pk=int(source) if source.isascii() and source.isdigit() else 0)
+    other = get_object_or_404(others, pk=int(source) if known else 0)
     try:
         copied = questions_copy(source=other, target=survey, actor=request.user)
+    except QuestionMisplacedError as error:
+        text = _("Nothing was copied: the question “%(code)s” stands after a task that this instrument does not have.")
+        messages.error(request, text % {"code": error})
+        return redirect("question_list", slug, pk)
     except SurveyFieldFrozenError:
         return _frozen(request, survey)
     messages.success(request, _("Questions copied: %(copied)s.") % {"copied": copied})

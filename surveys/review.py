@@ -16,7 +16,7 @@ COLUMNS = ("ASSIGNMENT:assignment_id", "ACCEPT:verdict", "ACCEPT:comment")
 
 
 def review_file(survey: Survey, *, reject_unfinished: bool) -> str:
-    """Tab-separated, one row per assignment: `+` for whoever finished, excluded from results or not.
+    """Tab-separated, one row for each assignment: `+` for whoever finished, excluded from results or not.
 
     Who did the work is paid, so an exclusion is no reason to reject, and flags are none. Unfinished assignments are
     left out, or rejected with the reason where that is asked for; never of people who are still at it. One query.
@@ -33,10 +33,13 @@ def review_file(survey: Survey, *, reject_unfinished: bool) -> str:
     file = io.StringIO()
     writer = csv.writer(file, delimiter="\t", lineterminator="\r\n")
     writer.writerow(COLUMNS)
+    verdicts: dict[str, str] = {}
     for assignment, state, screened_out_at, seen in participants:
         is_at_it = state == Sitting.State.OPEN and seen >= since
         if state == Sitting.State.FINISHED or screened_out_at is not None:
-            writer.writerow([assignment, "+", ""])
+            verdicts[assignment] = "+"
         elif reject_unfinished and not is_at_it:
-            writer.writerow([assignment, "-", _("The test was not finished.")])
+            verdicts.setdefault(assignment, "-")
+    for assignment, verdict in verdicts.items():
+        writer.writerow([assignment, verdict, "" if verdict == "+" else _("The test was not finished.")])
     return file.getvalue()

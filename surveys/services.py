@@ -3,7 +3,7 @@
 import hashlib
 import secrets
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -25,10 +25,20 @@ from corpus.services import (
     sitting_start,
     sitting_stop,
 )
-from studies.database import planned_cursor
+from studies.database import locked, planned_cursor
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
-from surveys.models import Arrival, Consent, ConsentDocument, Exposure, Participant, Platform, Purpose, Survey
+from surveys.models import (
+    Arrival,
+    Consent,
+    ConsentDocument,
+    Exposure,
+    Participant,
+    Platform,
+    Purpose,
+    Question,
+    Survey,
+)
 from surveys.platforms import RULES, may_return_by
 from surveys.timing import Timing
 from surveys.visits import Visit, facts_of
@@ -49,6 +59,14 @@ class QuotaFullError(Exception):
 
 class AlreadyStartedError(Exception):
     """This id has started, on another device, and is too easily guessed to be let in by it alone."""
+
+
+class ConsentChangedError(Exception):
+    """What was agreed to is not what the survey asks for by now: the consents have to be read again."""
+
+
+class SurveyOutdatedError(Exception):
+    """The survey has been changed since the page was opened. Nothing has been overwritten."""
 
 
 class HasWithdrawnError(Exception):
@@ -139,6 +157,18 @@ def _documents(instrument: Instrument, consent: str, publication: str, third_par
     }
 
 
+class QuestionMisplacedError(Exception):
+    """A question stands after a task that the instrument does not have. Its code is the argument."""
+
+
+def questions_fit(questions: Iterable[Question], instrument: Instrument) -> None:
+    """Raises QuestionMisplacedError where a question between tasks would never be asked."""
+    tasks = instrument.stimuli.filter(is_practice=False).count()
+    for question in questions:
+        if question.after_task is not None and question.after_task >= tasks:
+            raise QuestionMisplacedError(question.code)
+
+
 # What does not touch what people have been shown, and may change while they come.
 ALWAYS_CHANGEABLE = frozenset(
     {
@@ -160,6 +190,7 @@ def survey_update(
     *,
     survey: Survey,
     actor: User | None,
+    seen: int | None = None,
     consent_text: str | None = None,
     publication_text: str = "",
     third_party_text: str = "",
@@ -167,18 +198,23 @@ def survey_update(
 ) -> Survey:
     """Change a survey. Once somebody has started, only ALWAYS_CHANGEABLE fields.
 
-    Raises SurveyFieldFrozenError, naming the fields; then nothing has changed.
+    `seen` is the revision that the sender's page showed. Raises SurveyOutdatedError, QuestionMisplacedError, and
+    SurveyFieldFrozenError, naming the fields; then nothing has changed.
     """
-    survey = Survey.objects.select_for_update(of=("self",)).select_related("instrument__study").get(pk=survey.pk)
+    survey = locked(Survey.objects.select_related("instrument__study"), survey.pk)
     if consent_text is not None:
         instrument = fields.get("instrument") or survey.instrument
         fields |= _documents(instrument, consent_text, publication_text, third_party_text)
+    if seen is not None and seen != survey.revision:
+        raise SurveyOutdatedError
     changed = {name: value for name, value in fields.items() if getattr(survey, name) != value}
     if not changed:
         return survey
     frozen = set(changed) - ALWAYS_CHANGEABLE
     if frozen and Participant.objects.filter(survey=survey).exists():
         raise SurveyFieldFrozenError(*sorted(frozen))
+    if "instrument" in changed:
+        questions_fit(survey.questions.all(), fields["instrument"])
     for name, value in changed.items():
         setattr(survey, name, value)
     survey.revision += 1
@@ -273,6 +309,13 @@ class Newcomer:
     visit: str = ""
     agreed: Collection[str] = ()  # of Purpose, besides participation
     started_before: bool = False  # this browser has begun a survey of the study before
+    documents: str | None = None  # `documents_key` of the consents that were shown; None: the caller showed the present
+
+
+def documents_key(survey: Survey) -> str:
+    """Which consent documents the survey shows: their ids, 0 for one that is not asked for."""
+    ids = (survey.consent_document_id, survey.publication_document_id, survey.third_party_document_id)
+    return "-".join(str(pk or 0) for pk in ids)
 
 
 @transaction.atomic
@@ -280,7 +323,8 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
     """Record the consents and open the sitting. Returns the participant's secret; repeating changes nothing.
 
     Who comes back under the same platform id gets their own sitting again. A quota is counted under a lock on the
-    survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError, HasWithdrawnError.
+    survey. Raises SurveyNotOpenError, QuotaFullError, AlreadyStartedError, HasWithdrawnError,
+    ConsentChangedError.
     """
     survey = _survey_now(survey_id)
     secret = participant_secret(survey_id=survey_id, start_key=newcomer.start_key)
@@ -297,6 +341,8 @@ def participant_start(*, survey_id: int, newcomer: Newcomer) -> str:
             raise HasWithdrawnError
     if not is_open(survey):
         raise SurveyNotOpenError
+    if newcomer.documents is not None and newcomer.documents != documents_key(survey):
+        raise ConsentChangedError
     if is_full(survey):
         raise QuotaFullError
     try:
@@ -334,9 +380,9 @@ def _survey_now(survey_id: int) -> Survey:
 
 def _come_back(participant: Participant, newcomer: Newcomer) -> str:
     same_visit = bool(newcomer.visit) and newcomer.visit == participant.visit_id
+    if not (may_return_by(participant.external_id) or (same_visit and may_return_by(participant.visit_id))):
+        raise AlreadyStartedError
     if not same_visit:
-        if not may_return_by(participant.external_id):
-            raise AlreadyStartedError
         _flag(participant, "visit_again")
     return participant_secret(survey_id=participant.survey_id, start_key=participant.start_key)
 

@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from corpus.checks import finding_text
 from corpus.services import InstrumentIncompleteError
 from studies.access import SignedIn, research_study
+from studies.models import Study
 from studies.selectors import links_are_local
 from surveys.forms import SurveyForm
 from surveys.models import Platform, Survey
@@ -23,7 +24,10 @@ from surveys.review import review_file
 from surveys.selectors import surveys_of
 from surveys.services import (
     ALWAYS_CHANGEABLE,
+    QuestionMisplacedError,
     SurveyFieldFrozenError,
+    SurveyOutdatedError,
+    is_open,
     places_taken,
     survey_create,
     survey_set_state,
@@ -63,22 +67,34 @@ def survey_edit(request: SignedIn, slug: str, pk: int) -> HttpResponse:
             field.disabled = name not in ALWAYS_CHANGEABLE
     if request.method == "POST" and form.is_valid():
         try:
-            survey_update(survey=survey, actor=request.user, **form.cleaned_data)
+            survey_update(survey=survey, actor=request.user, seen=_seen(request), **form.cleaned_data)
+        except SurveyOutdatedError:
+            survey.refresh_from_db(fields=["revision"])
+            text = _("Somebody has changed this survey since you opened it. Nothing was saved; press again to save.")
+            form.add_error(None, text)
+            return render(request, "surveys/survey_form.html", _edit_context(study, survey, form, begun), status=409)
+        except QuestionMisplacedError as error:
+            text = _("The question “%(code)s” stands after a task that this instrument does not have.")
+            form.add_error("instrument", text % {"code": error})
+            return render(request, "surveys/survey_form.html", _edit_context(study, survey, form, begun), status=409)
         except SurveyFieldFrozenError:  # the first person came while the page was open
             text = _("Somebody has begun meanwhile, so only what stays changeable can be saved. Nothing was changed.")
             messages.error(request, text)
             return redirect("survey_edit", slug, pk)
         messages.success(request, _("Saved."))
         return redirect("survey", slug, survey.pk)
-    context = {
-        "study": study,
-        "survey": survey,
-        "form": form,
-        "begun": begun,
-        "title": _("Edit the survey"),
-        "button": _("Save"),
-    }
-    return render(request, "surveys/survey_form.html", context)
+    return render(request, "surveys/survey_form.html", _edit_context(study, survey, form, begun))
+
+
+def _edit_context(study: Study, survey: Survey, form: SurveyForm, begun: bool) -> dict[str, Any]:
+    titles = {"title": _("Edit the survey"), "button": _("Save")}
+    return {"study": study, "survey": survey, "form": form, "begun": begun, **titles}
+
+
+def _seen(request: HttpRequest) -> int:
+    """The survey's revision on the page that was sent; 0, which none has, where it is not told."""
+    seen = request.POST.get("seen", "")
+    return int(seen) if seen.isascii() and seen.isdigit() and len(seen) < 10 else 0
 
 
 def _survey(study_id: int, pk: int) -> Survey:
@@ -112,6 +128,7 @@ def survey(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "link": _link(survey),
         "local": links_are_local(),
         "taken": places_taken(survey),
+        "waits": survey.state == Survey.State.OPEN and not is_open(survey),
         "n_questions": survey.questions.count(),
         "lacks_screen_out": _lacks_screen_out(survey),
         "wants_review_file": bool(rule and rule.wants_review_file) or survey.platform == Platform.OTHER,

@@ -6,7 +6,7 @@ from django.test import Client
 
 from corpus.models import Answer, Instrument, Sitting
 from surveys.models import Survey
-from surveys.services import survey_create, survey_set_state
+from surveys.services import documents_key, survey_create, survey_set_state
 from surveys.visits import Visit, visit_of
 from tests.conftest import Cast
 
@@ -21,6 +21,11 @@ def survey(cast: Cast, instrument: Instrument) -> Survey:
     return survey
 
 
+def agreeing(survey: Survey, **more: object) -> dict[str, object]:
+    """What the consent page sends."""
+    return {"start_key": uuid4(), "documents": documents_key(survey), **more}
+
+
 class Visitor:
     """A participant's browser."""
 
@@ -30,7 +35,7 @@ class Visitor:
         self.address = ""
 
     def start(self, start_key: object = None) -> "Visitor":
-        response = self.client.post(f"/s/{self.survey.slug}/", {"start_key": str(start_key or uuid4())})
+        response = self.client.post(f"/s/{self.survey.slug}/", agreeing(self.survey, start_key=start_key or uuid4()))
         assert response.status_code == 302, response.content.decode()
         self.address = response["Location"]
         return self

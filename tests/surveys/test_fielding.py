@@ -26,7 +26,7 @@ from surveys.services import (
 )
 from tests.conftest import Cast
 
-from .conftest import Visitor
+from .conftest import Visitor, agreeing
 
 PID, OTHER_PID, SESSION = "5af0000000000000000f0001", "5af0000000000000000f0002", "6600aa0000000000b0000001"
 
@@ -48,7 +48,8 @@ def come(survey: Survey, client: Client, query: str, **extra: str):
     page = client.get(f"/s/{survey.slug}/{query}")
     if page.status_code != 200:
         return page
-    sent = {"start_key": page.context["start_key"], "person": page.context["person"], "visit": page.context["visit"]}
+    sent = {"start_key": page.context["start_key"], "documents": page.context["documents"]}
+    sent |= {"person": page.context["person"], "visit": page.context["visit"]}
     return client.post(f"/s/{survey.slug}/", {**sent, **extra})
 
 
@@ -97,7 +98,7 @@ def test_a_consent_page_sent_under_another_id_opens_nobodys_answers(cast: Cast, 
     survey = fielded(cast, instrument, platform="prolific")
     key = uuid4()
     for person, status in ((PID, 302), (PID, 302), (OTHER_PID, 409)):
-        response = Client().post(f"/s/{survey.slug}/", {"start_key": key, "person": person})
+        response = Client().post(f"/s/{survey.slug}/", agreeing(survey, start_key=key, person=person))
         assert response.status_code == status
     assert Participant.objects.count() == 1
 
@@ -113,9 +114,16 @@ def test_a_short_id_alone_opens_nobodys_answers(cast: Cast, instrument: Instrume
     first = come(survey, client, "?who=7&visit=a1")["Location"]
     stranger = come(survey, Client(), "?who=7&visit=a2")
     assert stranger.status_code == 409 and "c@example.org" in stranger.content.decode()
-    assert come(survey, Client(), "?who=7&visit=a1")["Location"] == first  # the platform's own visit is proof
+    assert come(survey, Client(), "?who=7&visit=a1").status_code == 409  # nor does a short visit's id
     assert client.get(f"/s/{survey.slug}/?who=7")["Location"] == first  # and so is the browser
     assert Participant.objects.count() == 1
+
+
+def test_a_long_visits_id_is_proof(cast: Cast, instrument: Instrument) -> None:
+    survey = fielded(cast, instrument, platform="other", person_parameter="who", visit_parameter="visit")
+    first = come(survey, Client(), f"?who=7&visit={SESSION}")["Location"]
+    assert come(survey, Client(), f"?who=7&visit={SESSION}")["Location"] == first
+    assert come(survey, Client(), f"?who=7&visit={SESSION[:-1]}2").status_code == 409
 
 
 def test_a_browser_that_starts_twice_and_an_id_seen_elsewhere_are_flagged(cast: Cast, instrument: Instrument) -> None:
@@ -181,7 +189,7 @@ def test_a_full_survey_says_so_and_lets_its_own_people_on(cast: Cast, instrument
     inside = Visitor(survey).start()
     late = Client().get(f"/s/{survey.slug}/")
     assert late.status_code == 403 and "уже достаточно" in late.content.decode()
-    assert Client().post(f"/s/{survey.slug}/", {"start_key": uuid4()}).status_code == 403
+    assert Client().post(f"/s/{survey.slug}/", agreeing(survey)).status_code == 403
     assert inside.answer(1, "ответ").status_code == 302
     inside.client.post(f"{inside.address}leave/")
     assert Client().get(f"/s/{survey.slug}/").status_code == 200  # who leaves gives the place back
@@ -235,7 +243,10 @@ def test_times_are_kept(cast: Cast, instrument: Instrument, opens, closes, statu
     times = {"opens_at": opens, "closes_at": closes}
     moments = {name: None if hours is None else now + timedelta(hours=hours) for name, hours in times.items()}
     survey = fielded(cast, instrument, **moments)
-    for response in (Client().get(f"/s/{survey.slug}/"), Client().post(f"/s/{survey.slug}/", {"start_key": uuid4()})):
+    for response in (
+        Client().get(f"/s/{survey.slug}/"),
+        Client().post(f"/s/{survey.slug}/", agreeing(survey)),
+    ):
         assert response.status_code == (302 if status == 200 and response.wsgi_request.method == "POST" else status)
         assert words in response.content.decode()
 
@@ -275,7 +286,7 @@ def test_further_consents_are_asked_for_apart(cast: Cast, instrument: Instrument
     page = Client().get(f"/s/{survey.slug}/").content.decode()
     assert "Publish." in page and "Third parties." in page and "checked" not in page
     client = Client()
-    client.post(f"/s/{survey.slug}/", {"start_key": uuid4(), Purpose.THIRD_PARTIES: "1"})
+    client.post(f"/s/{survey.slug}/", agreeing(survey, third_parties="1"))
     given = {consent.document.purpose: consent for consent in Consent.objects.select_related("document")}
     assert set(given) == {Purpose.PARTICIPATION, Purpose.THIRD_PARTIES}
     # printf 'Third parties.' | sha256sum
@@ -283,7 +294,7 @@ def test_further_consents_are_asked_for_apart(cast: Cast, instrument: Instrument
 
 
 def test_a_consent_that_is_not_asked_for_cannot_be_given(survey: Survey) -> None:
-    Client().post(f"/s/{survey.slug}/", {"start_key": uuid4(), Purpose.PUBLICATION: "1"})
+    Client().post(f"/s/{survey.slug}/", agreeing(survey, publication="1"))
     assert [consent.document.purpose for consent in Consent.objects.all()] == [Purpose.PARTICIPATION]
 
 
@@ -318,7 +329,7 @@ def test_what_the_page_measured_is_kept(visitor: Visitor) -> None:
 
 def test_no_address_and_no_browser_is_stored(survey: Survey) -> None:
     client = Client(REMOTE_ADDR="203.0.113.77", HTTP_USER_AGENT="Peculiar/1.0")
-    address = client.post(f"/s/{survey.slug}/", {"start_key": uuid4()})["Location"]
+    address = client.post(f"/s/{survey.slug}/", agreeing(survey))["Location"]
     client.post(f"{address}1/", {"text": "ответ"})
     with connection.cursor() as cursor:
         tables = [name for name in connection.introspection.table_names() if not name.startswith("django_")]
@@ -355,3 +366,64 @@ def test_editing_is_for_researchers_of_the_study(cast: Cast, survey: Survey) -> 
         for tail in ("edit/", "questions/new/", "questions/copy/"):
             assert cast.client(user).post(f"/studies/ours/surveys/{survey.pk}/{tail}").status_code == 404
     assert not Answer.objects.exists()
+
+
+def test_the_consent_that_is_recorded_is_the_one_that_was_shown(cast: Cast, instrument: Instrument) -> None:
+    survey = fielded(cast, instrument)
+    client = Client()
+    shown = client.get(f"/s/{survey.slug}/").context
+    survey_update(survey=survey, actor=cast.alice, consent_text="I agree to something else.")
+    sent = {"start_key": shown["start_key"], "documents": shown["documents"]}
+    page = client.post(f"/s/{survey.slug}/", sent)
+    assert page.status_code == 409 and "I agree to something else." in page.content.decode()
+    assert client.post(f"/s/{survey.slug}/", {"start_key": uuid4()}).status_code == 409  # nothing was shown
+    assert not Participant.objects.exists()
+    sent = {"start_key": page.context["start_key"], "documents": page.context["documents"]}
+    assert client.post(f"/s/{survey.slug}/", sent).status_code == 302
+    assert Consent.objects.get().document.text == "I agree to something else."
+
+
+def test_two_researchers_at_one_survey(cast: Cast, survey: Survey) -> None:
+    client, address = cast.client(cast.alice), f"/studies/ours/surveys/{survey.pk}/edit/"
+    seen = client.get(address).context["survey"].revision
+    survey_update(survey=survey, actor=cast.alice, quota=60)
+    fields = {"title": "Later", "instrument": survey.instrument_id, "contact": "c", "platform": "direct"}
+    fields |= {"codes": "common", "hold_minutes": 120, "order_scheme": "fixed", "seed": 1, "consent_text": "I agree."}
+    page = client.post(address, {**fields, "seen": seen})
+    survey.refresh_from_db()
+    assert page.status_code == 409 and survey.quota == 60 and 'value="Later"' in page.content.decode()
+    assert client.post(address, {**fields, "quota": 60, "seen": survey.revision}).status_code == 302
+    survey.refresh_from_db()
+    assert (survey.title, survey.quota) == ("Later", 60)
+
+
+def test_platform_ids_do_not_reach_the_log(cast: Cast, instrument: Instrument, capfd: pytest.CaptureFixture) -> None:
+    survey = fielded(cast, instrument, platform="prolific")
+    assert Client().get(f"/s/{survey.slug}/?PROLIFIC_PID={PID}zz&SESSION_ID={SESSION}").status_code == 400
+    out, err = capfd.readouterr()
+    assert PID not in out + err
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_page_that_is_shown_while_its_answer_arrives_waits_for_nothing(survey: Survey) -> None:
+    """The note of the first showing and the first answer write the same row and point to the same sitting."""
+    people = [Visitor(survey).start() for _ in range(6)]
+    ready, codes = threading.Barrier(12), []
+
+    def press(person: Visitor, post: bool) -> None:
+        own = Visitor(survey)
+        own.address = person.address
+        try:
+            for number in (1, 2, 3):
+                ready.wait()
+                codes.append((own.answer(number, "ответ") if post else own.get(number)).status_code)
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=press, args=(one, post)) for one in people for post in (True, False)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(codes) == 36 and set(codes) <= {200, 302}
+    assert Answer.objects.count() == 18

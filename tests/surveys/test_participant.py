@@ -8,7 +8,7 @@ from corpus.models import Answer, Respondent, Sitting
 from corpus.services import instrument_create
 from surveys.models import Consent, Exposure, Participant, Survey
 from surveys.services import exposure_begin, survey_create, survey_set_state
-from tests.surveys.conftest import Visitor
+from tests.surveys.conftest import Visitor, agreeing
 
 pytestmark = pytest.mark.django_db
 
@@ -57,7 +57,7 @@ def test_a_closed_browser_resumes_where_it_was(survey: Survey) -> None:
     visitor.answer(1, "кошка сидит на столе")
     assert visitor.client.get(f"/s/{survey.slug}/")["Location"] == visitor.address  # by cookie
     assert Client().get(visitor.address)["Location"] == f"{visitor.address}2/"  # by address, without cookies
-    second = visitor.client.post(f"/s/{survey.slug}/", {"start_key": str(uuid4())})
+    second = visitor.client.post(f"/s/{survey.slug}/", agreeing(survey))
     assert second["Location"] == visitor.address and Participant.objects.count() == 1
 
 
@@ -183,7 +183,7 @@ def test_a_closed_survey_takes_nobody_new_and_lets_the_others_finish(survey: Sur
     newcomer = Client()
     response = newcomer.get(f"/s/{survey.slug}/")
     assert response.status_code == 403 and "nobody@example.org" in response.content.decode()
-    assert newcomer.post(f"/s/{survey.slug}/", {"start_key": str(uuid4())}).status_code == 403
+    assert newcomer.post(f"/s/{survey.slug}/", agreeing(survey)).status_code == 403
     assert inside.answer(1, "ответ").status_code == 302
     assert Participant.objects.count() == 1
 

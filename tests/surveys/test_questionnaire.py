@@ -1,11 +1,18 @@
 import pytest
 from django.test import Client
 
+from corpus.builtin import builtin_instrument_create
 from corpus.models import Instrument, Sitting
 from surveys.models import Question, QuestionResponse, Survey
 from surveys.question_services import question_create, question_delete, question_move, questions_copy
-from surveys.questionnaire import attention_passed
-from surveys.services import SurveyFieldFrozenError, survey_create, survey_set_state, survey_update
+from surveys.questionnaire import QuestionsForm, attention_passed
+from surveys.services import (
+    QuestionMisplacedError,
+    SurveyFieldFrozenError,
+    survey_create,
+    survey_set_state,
+    survey_update,
+)
 from tests.conftest import Cast
 
 from .conftest import Visitor
@@ -227,3 +234,33 @@ def test_a_screening_question_without_a_code_is_said_before_opening(cast: Cast, 
     assert cast.client(cast.alice).get(address).context["lacks_screen_out"] is True
     survey_update(survey=survey, actor=None, screen_out_code="OUT77")
     assert cast.client(cast.alice).get(address).context["lacks_screen_out"] is False
+
+
+@pytest.mark.parametrize(
+    ("ends", "steps"), [((0, 10), range(11)), ((-5, 0), range(-5, 1)), ((None, None), range(1, 6))]
+)
+def test_a_scale_has_the_steps_that_were_asked_for(survey: Survey, ends: tuple, steps: range) -> None:
+    question = add(survey, "mood", kind="scale", minimum=ends[0], maximum=ends[1])
+    form = QuestionsForm(questions=[question], language="ru")
+    assert [value for value, _ in form.fields[name(question)].choices] == [str(step) for step in steps]
+
+
+def test_a_question_that_would_never_be_asked_is_not_copied(cast: Cast, survey: Survey) -> None:
+    instrument = builtin_instrument_create(study=cast.study, actor=None)
+    long = survey_create(instrument=instrument, title="B", contact="c", consent_text="t", actor=cast.alice)
+    add(long, "late", place="between", after_task=10)
+    base = f"/studies/ours/surveys/{survey.pk}/questions/"
+    page = cast.client(cast.alice).post(f"{base}copy/", {"source": long.pk}, follow=True)
+    assert "late" in page.content.decode() and not survey.questions.exists()
+    with pytest.raises(QuestionMisplacedError, match="late"):
+        survey_update(survey=long, actor=None, instrument=survey.instrument)
+    assert cast.client(cast.alice).post(f"{base}copy/", {"source": "9" * 5_000}).status_code == 404
+
+
+def test_the_questions_before_are_closed_once_a_task_is_answered(survey: Survey) -> None:
+    native = add(survey, "native", kind="single", options=options("yes", "no"), required=True, screens_out=["no"])
+    visitor = Visitor(survey).start()
+    visitor.client.post(f"{visitor.address}questions/before/", {name(native): "yes"})
+    visitor.answer(1, "ответ")
+    response = visitor.client.post(f"{visitor.address}questions/before/", {name(native): "no"})
+    assert response["Location"] == visitor.address and not visitor.visit.screened_out
