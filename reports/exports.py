@@ -20,7 +20,7 @@ from reports.selectors import instruments_of, results_of, rubric_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
 from studies.models import Study
-from surveys.facts import Median
+from surveys.facts import Median, checks_failed_in
 from surveys.models import Consent, Exposure, Purpose
 
 CHUNK = 2_000
@@ -235,7 +235,7 @@ def _people(study: Study) -> QuerySet[Sitting]:
 
 
 def participant_rows(study: Study, rubric: Rubric) -> Rows:
-    """No text, no platform's id: the random number of the respondent joins these rows to the answers. Four queries.
+    """No text, no platform's id: the random number of the respondent joins these rows to the answers. Six queries.
 
     What is counted of each sitting is counted at one go and not for each row anew.
     """
@@ -262,6 +262,7 @@ def participant_rows(study: Study, rubric: Rubric) -> Rows:
     }
     consents = Consent.objects.filter(document__study=study).values_list("participant", "document__purpose")
     agreed = set(consents.iterator(chunk_size=CHUNK))
+    failed = checks_failed_in(study)
     rows = people.order_by("pk").values_list(
         "instrument__slug",
         "instrument__version",
@@ -293,7 +294,7 @@ def participant_rows(study: Study, rubric: Rubric) -> Rows:
             n,
             declined,
             *(None if value == "" else value for value in own),
-            ", ".join(flags) or None,
+            ", ".join([*flags, *(["check_failed"] if participant in failed else [])]) or None,
             (participant, Purpose.PUBLICATION) in agreed,
             (participant, Purpose.THIRD_PARTIES) in agreed,
             withdrawn_at,

@@ -13,12 +13,12 @@ from reports.figures import BAR, GRID, INK, WIDTH, Theme, styled
 from studies.models import Study
 from surveys.watching import Flow
 
-FLOW_COLUMNS = ("study", "simulated", "survey", "step", "reason", "n", "share_of_arrived")
+FLOW_COLUMNS = ("study", "simulated", "survey", "step", "reason", "n", "share_of_consented")
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    code: str  # arrived, not_consented, …
+    code: str  # opened, not_consented, …
     words: str
     n: int
     is_stage: bool  # else a loss between two stages
@@ -30,9 +30,9 @@ def flow_lines(flow: Flow) -> list[Line]:
     """Stages with the losses after each. A stage is the one before less the losses between."""
     lines = [
         Line(
-            "arrived", _("arrived"), flow.arrived, True, about=_("opened the consent page in a browser, or consented")
+            "opened", _("openings of the consent page"), flow.opened, True, about=_("not people: a reload is another")
         ),
-        Line("not_consented", _("did not consent"), flow.not_consented, False),
+        Line("not_consented", _("openings without a consent"), flow.not_consented, False),
         Line("consented", _("consented"), flow.consented, True, about=_("agreed to take part")),
         Line("screened_out", _("screened out"), flow.screened_out, False, about=_("by a question before the tasks")),
         Line("not_started", _("did not begin"), flow.not_started, False, about=_("no task was shown to them")),
@@ -57,6 +57,11 @@ def flow_lines(flow: Flow) -> list[Line]:
     return [*lines, Line("analysed", _("analysed"), flow.analysed, True, about=about)]
 
 
+def share_of_consented(line: Line, flow: Flow) -> float | None:
+    """None: nobody consented, or the line counts openings and not people."""
+    return line.n / flow.consented if flow.consented and line.code not in ("opened", "not_consented") else None
+
+
 def flow_rows(study: Study, survey: str, flow: Flow) -> list[Sequence[Any]]:
     """Under FLOW_COLUMNS. `survey` is its address, empty for all of the study's."""
     return [
@@ -67,7 +72,7 @@ def flow_rows(study: Study, survey: str, flow: Flow) -> list[Sequence[Any]]:
             line.code,
             line.reason or None,
             line.n,
-            line.n / flow.arrived if flow.arrived else None,
+            share_of_consented(line, flow),
         )
         for line in flow_lines(flow)
     ]
@@ -86,11 +91,14 @@ def flow_specification(study: Study, flow: Flow, *, theme: Theme = "light") -> d
         "order:O",
         title=None,
         sort=None,
-        axis=alt.Axis(labelLimit=190, labelExpr=f"{json.dumps(names)}[datum.value]", domain=False, ticks=False),
+        axis=alt.Axis(labelLimit=230, labelExpr=f"{json.dumps(names)}[datum.value]", domain=False, ticks=False),
     )
-    x = alt.X("n:Q", title=_("People"), axis=alt.Axis(format="d", tickMinStep=1, tickCount=6))
+    x = alt.X("n:Q", title=pgettext("how many", "Number"), axis=alt.Axis(format="d", tickMinStep=1, tickCount=6))
     colour = alt.condition("datum.stage", alt.value(BAR[theme]), alt.value(GRID[theme]))
-    tips = [alt.Tooltip("label:N", title=_("Step")), alt.Tooltip("n:Q", title=_("People"), format="d")]
+    tips = [
+        alt.Tooltip("label:N", title=_("Step")),
+        alt.Tooltip("n:Q", title=pgettext("how many", "Number"), format="d"),
+    ]
     bars = chart.mark_bar(height={"band": 0.7}).encode(y=y, x=x, color=colour, tooltip=tips)
     numbers = chart.mark_text(align="left", dx=4, color=INK[theme]).encode(y=y, x=x, text=alt.Text("n:Q", format="d"))
     title = [_("SIMULATED DATA")] if study.simulated else []

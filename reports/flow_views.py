@@ -9,7 +9,7 @@ from django.views.decorators.http import require_safe
 from reports.csvfile import stream
 from reports.export_views import file_name
 from reports.figures import Theme, compiled, drawn
-from reports.flow import FLOW_COLUMNS, flow_lines, flow_rows, flow_specification
+from reports.flow import FLOW_COLUMNS, flow_lines, flow_rows, flow_specification, share_of_consented
 from reports.result_views import FILES
 from studies.access import SignedIn, research_study
 from studies.models import Study
@@ -37,7 +37,10 @@ def flow(request: SignedIn, slug: str) -> HttpResponse:
         "surveys": surveys,
         "survey": survey,
         "flow": found,
-        "lines": [(line, 100 * line.n / found.arrived if found.arrived else None) for line in flow_lines(found)],
+        "lines": [
+            (line, None if (share := share_of_consented(line, found)) is None else 100 * share)
+            for line in flow_lines(found)
+        ],
         "files": list(FILES),
         "query": f"survey={survey.pk if survey else ''}",
     }

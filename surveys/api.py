@@ -16,12 +16,18 @@ class SurveySerializer(StudyRowSerializer):
     instrument_version = serializers.IntegerField(source="instrument.version")
     state = serializers.ChoiceField(Survey.State.choices)
     consent_version = serializers.IntegerField(source="consent_document.version")
-    n_started = serializers.IntegerField(help_text="counted sittings, whatever became of them")
-    n_finished = serializers.IntegerField()
-    n_left = serializers.IntegerField(help_text="ended by the participant before the last task")
-    n_pilot = serializers.IntegerField(help_text="sittings that only tried the survey out")
-    n_excluded = serializers.IntegerField(help_text="sittings left out by a rule")
-    n_withdrawn = serializers.IntegerField(help_text="sittings taken back by their participants")
+    n_consented = serializers.IntegerField(help_text="people who agreed to take part")
+    n_screened_out = serializers.IntegerField(
+        help_text="of those who consented: turned away by a question before a task"
+    )
+    n_not_started = serializers.IntegerField(help_text="of those who consented: neither screened out nor shown a task")
+    n_started = serializers.IntegerField(help_text="people to whom a task was shown, or who have an answer")
+    n_under_way = serializers.IntegerField(help_text="of those who started: may still come back")
+    n_left = serializers.IntegerField(help_text="of those who started: ended the test before its last task")
+    n_finished = serializers.IntegerField(help_text="of those who started: every task has an answer")
+    n_pilot = serializers.IntegerField(help_text="people who only tried the survey out, in the numbers above too")
+    n_excluded = serializers.IntegerField(help_text="people left out by a rule, in the numbers above too")
+    n_withdrawn = serializers.IntegerField(help_text="people who took their answers back, in the numbers above too")
     created_at = serializers.DateTimeField()
 
 

@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal
+from studies.models import Study
 from surveys.exclusion import Facts, kind_of
 from surveys.models import Exposure, Participant, Question, QuestionResponse, Survey
 from surveys.questionnaire import attention_passed
@@ -115,14 +116,27 @@ def _refusals(sittings: QuerySet[Sitting], survey: Survey) -> Counter[int]:
     return counts
 
 
-def checks_failed(survey: Survey) -> Counter[int]:
-    """How many attention checks each participant failed, by participant; who failed none is not in it. Two queries.
+def checks_failed(survey: Survey, *, participants: Collection[int] | None = None) -> Counter[int]:
+    """How many attention checks each participant (None: all of them) failed; who failed none is not in it. Two queries.
 
     A check that was shown and left out is failed; one without a row was never reached.
     """
-    checks = Question.objects.filter(survey=survey).exclude(expected="").in_bulk()
+    responses = QuestionResponse.objects.filter(question__survey=survey)
+    if participants is not None:
+        responses = responses.filter(participant__in=participants)
+    return _failed(Question.objects.filter(survey=survey), responses)
+
+
+def checks_failed_in(study: Study) -> Counter[int]:
+    """`checks_failed` over all of a study's surveys. Two queries."""
+    questions = Question.objects.filter(survey__instrument__study=study)
+    return _failed(questions, QuestionResponse.objects.filter(question__survey__instrument__study=study))
+
+
+def _failed(questions: QuerySet[Question], responses: QuerySet[QuestionResponse]) -> Counter[int]:
+    checks = questions.exclude(expected="").in_bulk()
     failed = Counter[int]()
-    live = QuestionResponse.objects.filter(question__in=checks, participant__withdrawn_at__isnull=True)
+    live = responses.filter(question__in=checks, participant__withdrawn_at__isnull=True)
     for participant, question, value in live.values_list("participant", "question", "value"):
         if attention_passed(checks[question], value) is False:
             failed[participant] += 1

@@ -1,25 +1,47 @@
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 
-from corpus.models import Sitting
+from corpus.models import Answer, Sitting
 from studies.models import Study
-from surveys.models import ImportBatch, Platform, Survey
+from surveys.models import Exposure, ImportBatch, Platform, Survey
+
+
+def stages(to_people: str = "") -> dict[str, Q]:
+    """Who is counted at which stage: the one definition behind the survey's pages, the flow and the API.
+
+    `to_people` leads to the participants ("participants__" from a survey). Started: was shown a task or has an answer
+    (an import knows no showing). Whoever withdrew, was excluded or was a pilot stays in the stages that they passed;
+    `pilot`, `excluded` and `withdrawn` name them beside. Consented − `screened_out` − `not_started` = started;
+    − `under_way` − `left` = finished.
+    """
+    sittings = f"{to_people}respondent__sittings"
+    own = OuterRef(sittings)
+    begun = Q(Exists(Exposure.objects.filter(sitting=own, stimulus__is_practice=False))) | Q(
+        Exists(Answer.objects.filter(sitting=own, stimulus__is_practice=False))
+    )
+    # The cheap half stands first: the database looks for showings of those only whom it leaves.
+    open_, stopped, finished = (Q(**{f"{sittings}__state": one}) for one in ("open", "stopped", "finished"))
+    screened = Q(**{f"{to_people}screened_out_at__isnull": False})
+    return {
+        "consented": Q(**{f"{to_people}pk__isnull": False}),
+        "screened_out": screened & ~begun,
+        "started": begun,
+        "under_way": open_ & begun,
+        "left": stopped & begun,
+        "finished": finished,
+        "pilot": Q(**{f"{sittings}__standing": Sitting.Standing.PILOT}),
+        "excluded": Q(**{f"{sittings}__standing": Sitting.Standing.EXCLUDED}),
+        "withdrawn": Q(**{f"{to_people}withdrawn_at__isnull": False}),
+    }
 
 
 def surveys_of(study: Study) -> QuerySet[Survey]:
-    """Surveys with `n_started`, `n_finished`, `n_left`, counted people only, and who does not count. One query."""
-    sittings = "participants__respondent__sittings"
-    counted, pilot, excluded, withdrawn = (Q(**{f"{sittings}__standing": one}) for one in Sitting.Standing.values)
+    """Surveys with the number of people at each of `stages` (`n_started` and so on) and `n_not_started`. One query."""
+    counts = {f"n_{name}": Count("participants", filter=whom) for name, whom in stages("participants__").items()}
     return (
         Survey.objects.filter(instrument__study=study)
         .select_related("instrument", "consent_document")
-        .annotate(
-            n_started=Count(sittings, filter=counted),
-            n_finished=Count(sittings, filter=counted & Q(**{f"{sittings}__state": Sitting.State.FINISHED})),
-            n_left=Count(sittings, filter=counted & Q(**{f"{sittings}__state": Sitting.State.STOPPED})),
-            n_pilot=Count(sittings, filter=pilot),
-            n_excluded=Count(sittings, filter=excluded),
-            n_withdrawn=Count(sittings, filter=withdrawn),
-        )
+        .annotate(**counts)
+        .annotate(n_not_started=F("n_consented") - F("n_screened_out") - F("n_started"))
         .order_by("pk")
     )
 

@@ -4,6 +4,7 @@ A researcher who rates in an open campaign sees counts, times and flags, and no 
 answer to who gave it.
 """
 
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -24,15 +25,15 @@ from corpus.models import Sitting
 from studies.access import SignedIn, is_blinded, research_study
 from studies.models import Study
 from surveys.exclusion import BY_HAND, FLAGS, rule_words
-from surveys.facts import flag_counts, sittings_of
+from surveys.facts import checks_failed, flag_counts, sittings_of
 from surveys.models import Exclusion, Participant, Survey
 from surveys.questionnaire import attention_passed, response_words
 from surveys.receipts import receipt_digest
 from surveys.rights_forms import ReasonForm, SittingFilterForm
 from surveys.services import places_taken
 from surveys.watching import (
-    SIGNALS,
     SittingFilter,
+    flag_words,
     flags_of,
     flow_of,
     sitting_tasks,
@@ -81,7 +82,8 @@ def watch(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     query = request.GET.copy()
     query.pop("page", None)
     narrowed = any(form.cleaned_data.values())
-    rows = [_row(sitting) for sitting in page]
+    failed = checks_failed(survey, participants=[sitting.respondent.participant.pk for sitting in page])
+    rows = [_row(sitting, failed) for sitting in page]
     context |= {"form": form, "page": page, "rows": rows, "query": query.urlencode(), "narrowed": narrowed}
     return render(request, "surveys/watch.html", context)
 
@@ -94,23 +96,18 @@ class SittingRow:
     words: list[Any]
 
 
-def _row(sitting: Any) -> SittingRow:
-    lasted, median = sitting.lasted, sitting.median_ms
-    return SittingRow(
-        sitting,
-        lasted.total_seconds() / 60 if lasted else None,
-        None if median is None else median / 1000,
-        _flag_words(sitting),
+def _row(sitting: Any, failed: Container[int]) -> SittingRow:
+    """`failed`: the participants who failed an attention check."""
+    lasted, median, participant = sitting.lasted, sitting.median_ms, sitting.respondent.participant
+    words = flag_words(
+        participant.flags,
+        translated=sitting.n_translated > 0,
+        pasted=sitting.n_pasted > 0,
+        away_ms=sitting.away_in_all,
+        check_failed=participant.pk in failed,
     )
-
-
-def _flag_words(sitting: Any) -> list[Any]:
-    words = [FLAGS.get(flag, flag) for flag in sitting.respondent.participant.flags]
-    if sitting.n_translated:
-        words.append(SIGNALS["translated"])
-    if sitting.n_pasted:
-        words.append(SIGNALS["pasted"])
-    return words
+    minutes = lasted.total_seconds() / 60 if lasted else None
+    return SittingRow(sitting, minutes, None if median is None else median / 1000, words)
 
 
 @login_required
@@ -123,8 +120,10 @@ def sitting_page(request: SignedIn, slug: str, pk: int, sitting_pk: int) -> Http
 
 
 def sitting_context(request: SignedIn, study: Study, survey: Survey, sitting: Sitting) -> dict[str, Any]:
-    """Some eight queries."""
+    """Some ten queries."""
     participant = sitting.respondent.participant
+    tasks = sitting_tasks(sitting)
+    exposures = [task.exposure for task in tasks if task.exposure]
     blinded = is_blinded(request.user, study)
     exclusions = Exclusion.objects.filter(sitting=sitting).select_related("rule").order_by("pk")
     context: dict[str, Any] = {
@@ -134,9 +133,15 @@ def sitting_context(request: SignedIn, study: Study, survey: Survey, sitting: Si
         "participant": participant,
         "blinded": blinded,
         "withdrawn": sitting.standing == Sitting.Standing.WITHDRAWN,
-        "tasks": sitting_tasks(sitting),
+        "tasks": tasks,
         "consents": participant.consents.select_related("document").order_by("pk"),
-        "flags": [FLAGS.get(flag, flag) for flag in participant.flags],
+        "flags": flag_words(
+            participant.flags,
+            translated=any(one.translated for one in exposures),
+            pasted=any(one.pastes for one in exposures),
+            away_ms=sum(one.away_ms or 0 for one in exposures),
+            check_failed=participant.pk in checks_failed(survey, participants=[participant.pk]),
+        ),
         "exclusions": [(one, rule_words(one.rule.kind, one.rule.limit)) for one in exclusions],
         "excludable": sitting.standing in (Sitting.Standing.COUNTED, Sitting.Standing.EXCLUDED)
         and not any(one.rule.kind == BY_HAND and one.lifted_at is None for one in exclusions),

@@ -31,6 +31,7 @@ from corpus.models import Answer, Sitting, Stimulus
 from surveys.exclusion import FLAGS
 from surveys.facts import Median, checks_failed, flag_counts, sittings_of
 from surveys.models import Arrival, Exposure, Participant, Survey
+from surveys.selectors import stages
 
 # What counts for the tasks' figures: a withdrawn person's answers say nothing, an excluded one's are out.
 SHOWN = (Sitting.Standing.COUNTED, Sitting.Standing.PILOT)
@@ -52,11 +53,12 @@ SIGNALS = {
 class Flow:
     """How many people came how far. Each stage is the one before without those named in between.
 
-    arrived − `not_consented` = consented; − `screened_out` − `not_started` = started; − `under_way` − `left` =
-    finished; − `pilot` − `withdrawn` − the excluded = analysed.
+    opened − `not_consented` = consented; − `screened_out` − `not_started` = started; − `under_way` − `left` =
+    finished; − `pilot` − `withdrawn` − the excluded = analysed. `opened` counts openings of the consent page, which are
+    no people: whoever reloads it has opened it twice.
     """
 
-    arrived: int = 0
+    opened: int = 0
     consented: int = 0
     screened_out: int = 0
     started: int = 0
@@ -66,12 +68,13 @@ class Flow:
     pilot: int = 0
     withdrawn: int = 0
     excluded: tuple[tuple[str, int], ...] = ()  # reason and number, the most frequent first
-    withdrawn_in_all: int = 0  # finished or not
+    pilot_in_all: int = 0  # finished or not, as the two below
+    withdrawn_in_all: int = 0
     excluded_in_all: int = 0
 
     @property
     def not_consented(self) -> int:
-        return self.arrived - self.consented
+        return self.opened - self.consented
 
     @property
     def not_started(self) -> int:
@@ -86,39 +89,21 @@ class Flow:
         return self.finished - self.pilot - self.withdrawn - self.n_excluded
 
 
-def flow_of(surveys: Collection[int]) -> Flow:
-    """The flow over these surveys. Three queries.
+BESIDE = ("pilot", "withdrawn", "excluded")
+"""Of `stages`: no stage, but who of those counted in them is out of the results."""
 
-    Arrived: opened the consent page in a browser with scripts, or consented. Started: was shown a task or has an answer
-    (an import knows no showing). A withdrawn person stays in the stages that they passed.
-    """
-    own = OuterRef("respondent__sittings")
-    started = Exists(Exposure.objects.filter(sitting=own, stimulus__is_practice=False)) | Exists(
-        Answer.objects.filter(sitting=own, stimulus__is_practice=False)
-    )
-    groups = (
-        Participant.objects.filter(survey__in=surveys)
-        .annotate(begun=started, screened=Q(screened_out_at__isnull=False), gone=Q(withdrawn_at__isnull=False))
-        .order_by()
-        .values_list("begun", "screened", "gone", "respondent__sittings__state", "respondent__sittings__standing")
-        .annotate(n=Count("pk"))
-    )
-    counts = Counter[str]()
-    for begun, screened, gone, state, standing, n in groups:
-        finished = state == Sitting.State.FINISHED
-        counts["consented"] += n
-        counts["screened_out"] += n * (screened and not begun)
-        counts["started"] += n * begun
-        counts["under_way"] += n * (begun and state == Sitting.State.OPEN)
-        counts["left"] += n * (begun and state == Sitting.State.STOPPED)
-        counts["finished"] += n * finished
-        counts["pilot"] += n * (finished and standing == Sitting.Standing.PILOT)
-        counts["withdrawn"] += n * (finished and standing == Sitting.Standing.WITHDRAWN)
-        counts["withdrawn_in_all"] += n * gone
-        counts["excluded_in_all"] += n * (standing == Sitting.Standing.EXCLUDED)
+
+def flow_of(surveys: Collection[int]) -> Flow:
+    """The flow over these surveys, by `surveys.selectors.stages`. Three queries."""
+    found = stages()
+    counted = {f"{name}_in_all" if name in BESIDE else name: whom for name, whom in found.items()}
+    counted |= {name: found["finished"] & found[name] for name in ("pilot", "withdrawn")}
+    people = Participant.objects.filter(survey__in=surveys)
+    counts = people.aggregate(**{f"n_{name}": Count("pk", filter=whom) for name, whom in counted.items()})
     same = Participant.objects.filter(survey=OuterRef("survey"), start_key=OuterRef("key"))
     looked = Arrival.objects.filter(~Exists(same), survey__in=surveys).count()
-    return Flow(arrived=looked + counts["consented"], excluded=_reasons(surveys), **counts)
+    numbers = {name.removeprefix("n_"): n for name, n in counts.items()}
+    return Flow(opened=looked + numbers["consented"], excluded=_reasons(surveys), **numbers)
 
 
 def _reasons(surveys: Collection[int]) -> tuple[tuple[str, int], ...]:
@@ -261,6 +246,17 @@ def _away_long(exposures: QuerySet[Exposure]) -> QuerySet[Any, Any]:
     return exposures.order_by().values("sitting").annotate(away=Sum("away_ms")).filter(away__gt=limit)
 
 
+def flag_words(flags: Sequence[str], *, translated: bool, pasted: bool, away_ms: int, check_failed: bool) -> list[Any]:
+    """One person's flags and signals in words: those that `flags_of` counts them among."""
+    seen = {
+        "translated": translated,
+        "pasted": pasted,
+        "away": away_ms > AWAY_LONG.total_seconds() * 1000,
+        "check_failed": check_failed,
+    }
+    return [FLAGS.get(flag, flag) for flag in flags] + [words for code, words in SIGNALS.items() if seen[code]]
+
+
 # --- the sittings --------------------------------------------------------------------------------------------------
 
 
@@ -296,6 +292,7 @@ def sittings_listed(survey: Survey, chosen: SittingFilter) -> QuerySet[Sitting]:
                 Subquery(exposures.annotate(n=Count("pk", filter=Q(translated=True))).values("n")), 0
             ),
             n_pasted=Coalesce(Subquery(exposures.annotate(n=Count("pk", filter=Q(pastes__gt=0))).values("n")), 0),
+            away_in_all=Coalesce(Subquery(exposures.annotate(away=Sum("away_ms")).values("away")), 0),
             lasted=lasted,
         )
         .order_by("-pk")

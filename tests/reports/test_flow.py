@@ -14,7 +14,7 @@ from tests.conftest import Cast
 from tests.surveys.people import make_person, sitting_of
 
 FLOW = Flow(
-    arrived=10,
+    opened=10,
     consented=8,
     screened_out=1,
     started=6,
@@ -44,8 +44,8 @@ def test_the_figure_draws_stages_and_the_losses_that_there_are(cast: Cast) -> No
     values = specification["layer"][0]["data"]["values"] if "data" in specification["layer"][0] else None
     values = values or specification["data"]["values"]
     assert [value["label"] for value in values] == [
-        "arrived",
-        "did not consent",
+        "openings of the consent page",
+        "openings without a consent",
         "consented",
         "screened out",
         "did not begin",
@@ -77,8 +77,9 @@ def test_the_pages(cast: Cast, survey: Survey) -> None:
     rows = list(csv.DictReader(io.StringIO(text)))
     assert tuple(rows[0]) == FLOW_COLUMNS
     by_step = {row["step"]: row for row in rows}
-    assert (by_step["arrived"]["n"], by_step["analysed"]["n"], by_step["withdrawn"]["n"]) == ("3", "1", "1")
-    assert by_step["excluded"]["reason"] == "=too fast" and by_step["arrived"]["share_of_arrived"] == "1"
+    assert (by_step["opened"]["n"], by_step["analysed"]["n"], by_step["withdrawn"]["n"]) == ("3", "1", "1")
+    assert by_step["excluded"]["reason"] == "=too fast" and by_step["consented"]["share_of_consented"] == "1"
+    assert by_step["opened"]["share_of_consented"] == by_step["not_consented"]["share_of_consented"] == ""
     excel = b"".join(client.get(f"/studies/ours/flow/flow.csv{query}&for=excel").streaming_content).decode()
     assert "'=too fast" in excel
 

@@ -252,7 +252,7 @@ def test_no_endpoint_shows_the_words(person: Participant, judged: Campaign, cast
     assert found() == set()
     assert client.get(f"/api/v1/studies/ours/answers/{answer.blind_id}/").status_code == 404
     (survey,) = client.get("/api/v1/studies/ours/surveys/").json()["results"]
-    assert (survey["n_withdrawn"], survey["n_finished"]) == (1, 1)
+    assert (survey["n_withdrawn"], survey["n_finished"]) == (1, 2), "who withdrew stays in the steps passed"
     results = client.get("/api/v1/studies/ours/results/").json()
     assert results["n_withdrawn"] == 1 and results["rows"][0]["n_sittings"] == 1
 
@@ -516,3 +516,17 @@ def test_a_questionnaire_sent_after_the_withdrawal_is_not_kept(person: Participa
         responses={question.pk: TEXT},
     )
     assert columns_with(WORD) == set()
+
+
+def test_the_pages_promise_what_holds(survey: Survey) -> None:
+    """Who comes by a platform's id is recognised by it; on a direct link a fresh browser is a new person."""
+    again = "cannot take part in this survey again with the same number"
+    afresh = "start the survey afresh in another browser"
+    for external_id, said, unsaid in (("P-1", again, afresh), ("", afresh, again)):
+        someone = make_person(survey, external_id=external_id)
+        page = Client().post("/withdraw/", {"code": receipt_issue(participant=someone)}).content.decode()
+        assert said in page and unsaid not in page and "with the same link" not in page
+        for kept in ("when you began and ended", "how many answers", "to which consents", "completion code"):
+            assert kept in page
+    lost = Client().get("/withdraw/").content.decode()
+    assert "with the date" not in lost and "a completion code that only you were given" in lost

@@ -18,7 +18,7 @@ SENTENCE = "заклинание сидит на широком столе"
 
 @pytest.fixture
 def crowd(survey: Survey) -> Survey:
-    """Eleven who arrived: two only looked; of nine who consented one each was screened out, did not begin, is under
+    """Eleven openings: two only looked; of nine who consented one each was screened out, did not begin, is under
     way at task 2, left at task 3, was a pilot, withdrew, was excluded for speed; two are analysed."""
     for _ in range(2):
         Arrival.objects.create(survey=survey, key=uuid4())
@@ -33,13 +33,13 @@ def crowd(survey: Survey) -> Survey:
     fast.save(update_fields=["standing_reason"])
     first = make_person(survey, [TEXTS[0], None, TEXTS[2]])
     make_person(survey, timing={"duration_ms": 8_000})
-    Arrival.objects.create(survey=survey, key=first.start_key)  # arrived and consented is one person
+    Arrival.objects.create(survey=survey, key=first.start_key)  # opened and consented is one opening
     return survey
 
 
 def test_the_flow_adds_up(crowd: Survey) -> None:
     flow = flow_of([crowd.pk])
-    assert (flow.arrived, flow.not_consented, flow.consented) == (11, 2, 9)
+    assert (flow.opened, flow.not_consented, flow.consented) == (11, 2, 9)
     assert (flow.screened_out, flow.not_started, flow.started) == (1, 1, 7)
     assert (flow.under_way, flow.left, flow.finished) == (1, 1, 5)
     assert (flow.pilot, flow.withdrawn, flow.excluded, flow.analysed) == (1, 1, (("too fast", 1),), 2)
@@ -48,14 +48,14 @@ def test_the_flow_adds_up(crowd: Survey) -> None:
 
 def test_nobody_came(survey: Survey) -> None:
     flow = flow_of([survey.pk])
-    assert flow.arrived == flow.analysed == 0 and flow_of([]).arrived == 0
+    assert flow.opened == flow.analysed == 0 and flow_of([]).opened == 0
 
 
 def test_imported_answers_have_started_without_a_showing(survey: Survey) -> None:
     person = make_person(survey)
     sitting_of(person).exposures.all().delete()
     flow = flow_of([survey.pk])
-    assert (flow.arrived, flow.started, flow.analysed) == (1, 1, 1)
+    assert (flow.opened, flow.started, flow.analysed) == (1, 1, 1)
 
 
 def test_tasks(crowd: Survey) -> None:
@@ -111,7 +111,7 @@ def test_the_page_and_its_live_part(cast: Cast, crowd: Survey) -> None:
     assert "Stopped here" in page and "9 sittings" in page
     live = client.get(watch(crowd, "watch/?live=1")).content.decode()
     assert 'id="live"' in live and 'id="sittings"' not in live
-    assert "1 sitting<" in client.get(watch(crowd, "watch/?standing=excluded")).content.decode()
+    assert "1 sitting ·" in client.get(watch(crowd, "watch/?standing=excluded")).content.decode()
     assert "No sitting fits" in client.get(watch(crowd, "watch/?flag=pasted")).content.decode()
     assert client.get(watch(crowd, "watch/?state=nonsense")).status_code == 404
 
