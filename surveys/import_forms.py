@@ -26,7 +26,6 @@ class UploadForm(StyledForm):
     instrument = forms.ModelChoiceField(
         label=_("Instrument"),
         queryset=Instrument.objects.none(),
-        empty_label=None,
         help_text=_("The test that these people took. Its stimuli must be here already."),
     )
     file = forms.FileField(label=_("File"), allow_empty_file=True)
@@ -36,6 +35,9 @@ class UploadForm(StyledForm):
         super().__init__(*args, **kwargs)
         instruments = cast(forms.ModelChoiceField, self.fields["instrument"])
         instruments.queryset = study.instruments.order_by("slug", "-version")
+        instruments.empty_label = _("choose")
+        if instruments.queryset.count() == 1:
+            instruments.empty_label = None  # nothing to mistake it for
         self.fields["file"].help_text = gettext(
             "CSV, TSV or XLSX, at most %(size)s MB. Nothing is imported yet: you will see what would happen."
         ) % {"size": MAX_BYTES // MEGABYTE}

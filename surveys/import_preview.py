@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from surveys.importers.checks import MAX_CONSENT, Asked, says_yes
 from surveys.importers.faults import Fault, FaultError
 from surveys.importers.formats import FORMATS, recognised
 from surveys.importers.items import Item, Items
@@ -26,6 +27,7 @@ class Preview:
     header: list[str] = field(default_factory=list)
     rows: list[list[str]] = field(default_factory=list)
     consents: list[str] = field(default_factory=list)  # what stands in the consent column
+    asked: dict[int, list[str]] = field(default_factory=dict)  # by column that seems to ask for consent: what was said
     fault: Fault | None = None
 
 
@@ -65,19 +67,27 @@ def suggested(preview: Preview, items: list[Item]) -> dict[str, Any]:
     chosen_columns: dict[str, Any] = {"answer_columns": columns} if columns else {}
     if preview.format == "google_forms":
         chosen_columns["timestamp_column"] = 0
+    for place, said in preview.asked.items():
+        if str(place) not in columns:
+            # Who said no must not come in because nobody looked at the column.
+            chosen_columns |= {"consent_column": place, "consent_yes": [value for value in said if says_yes(value)]}
+            break
     return chosen_columns
 
 
 def _rows(table: Table, preview: Preview, consent: str | int | None) -> None:
     place = table.column(consent) if consent is not None else None
     values: dict[str, str] = {}
-    for record in table.records if place is not None else islice(table.records, 200):
+    asked = Asked(table.header)
+    for record in table.records if place is not None or asked.values else islice(table.records, 200):
         if record.is_blank:
             continue
         if len(preview.rows) < SAMPLE_ROWS:
             preview.rows.append([cell[:120] for cell in record.cells])
-        elif place is None:
+        elif place is None and not asked.values:
             return
+        asked.note(record)
         if place is not None and place < len(record.cells) and len(values) <= MAX_VALUES:
-            values.setdefault(folded(record.cells[place]), record.cells[place].strip()[:100])
+            values.setdefault(folded(record.cells[place]), record.cells[place].strip()[:MAX_CONSENT])
+    preview.asked = asked.consents()
     preview.consents = [value for value in values.values() if value][:MAX_VALUES]

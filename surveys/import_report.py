@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surveys.importers.faults import Fault
-from surveys.importers.plan import Plan, PlannedAnswer, PlannedPerson
+from surveys.importers.plan import Notice, Plan, PlannedAnswer, PlannedPerson
 from surveys.models import ImportBatch, Survey
 
 
@@ -58,6 +58,7 @@ class ImportReport:
     skipped: list[Named] = field(default_factory=list)
     conflicts: list[Named] = field(default_factory=list)
     warnings: list[Named] = field(default_factory=list)
+    notices: list[tuple[int, Notice]] = field(default_factory=list)  # about a file as a whole, by its number
     already: int = 0  # there from an earlier import, unchanged
     respondents: int = 0  # people with something new
     incomplete: int = 0  # people who will still lack answers
@@ -99,7 +100,10 @@ class ImportReport:
             "answers": answers,
             "skipped": [named.as_json(several) for named in self.skipped],
             "conflicts": [named.as_json(several) for named in self.conflicts],
-            "warnings": [named.as_json(several) for named in self.warnings],
+            "warnings": [
+                *(notice.as_json() | ({"file": number} if several else {}) for number, notice in self.notices),
+                *(named.as_json(several) for named in self.warnings),
+            ],
         }
         if self.people:
             told["respondents"] = [_person_json(new.planned) for new in self.people]

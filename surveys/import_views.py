@@ -21,15 +21,17 @@ from surveys.import_drafts import DraftLostError, draft_choose, draft_create, dr
 from surveys.import_forms import ChoicesForm, UploadForm, role_choices, roles_of, settings_of
 from surveys.import_preview import Preview, preview_of, suggested
 from surveys.import_report import ImportReport, Named, SourceFile
-from surveys.import_words import FORMATS, TARGETS, fault_text, reason_text
+from surveys.import_words import FORMATS, TARGETS, fault_text, notice_text, reason_text
+from surveys.importers.checks import MAX_CONSENT
 from surveys.importers.decoding import ENCODINGS
 from surveys.importers.items import Item
 from surveys.importers.table import DELIMITERS
 from surveys.importing import ImportStaleError, ImportTargetError, Target, answers_import, digest_of
 from surveys.models import ImportDraft
-from surveys.selectors import import_batches_of, imported_surveys_of
+from surveys.selectors import batch_sittings, import_batches_of, imported_surveys_of
 
 EXAMPLES = 10
+SITTINGS = 20  # of a batch that are linked at once
 
 
 @login_required
@@ -100,8 +102,7 @@ def import_confirm(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
         messages.error(request, _("Nothing was imported: there is nothing new in the file."))
         return redirect("import_draft", slug, key)
     draft_discard(draft=draft)
-    number = report.counts["imported"]
-    messages.success(request, ngettext("%(n)s record imported.", "%(n)s records imported.", number) % {"n": number})
+    messages.success(request, _done(report))
     return redirect("import_batch", slug, report.batches[0].pk)
 
 
@@ -125,8 +126,18 @@ def import_batch(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "batch": batch,
         "groups": _groups(named),
         "format": _format_title(batch.format.rpartition("_")[0]),
+        "is_prolific": batch.format.startswith("prolific"),
+        "sittings": batch_sittings(batch)[:SITTINGS],
+        "more": batch.counts.get("respondents", 0) > SITTINGS,
     }
     return render(request, "surveys/import_batch.html", context)
+
+
+def _done(report: ImportReport) -> str:
+    number = report.counts["imported"]
+    if report.people:
+        return ngettext("%(n)s person marked.", "%(n)s people marked.", number) % {"n": number}
+    return ngettext("%(n)s answer imported.", "%(n)s answers imported.", number) % {"n": number}
 
 
 def _draft(request: SignedIn, study: Study, key: UUID) -> ImportDraft:
@@ -141,7 +152,7 @@ def _lost(request: HttpRequest, study: Study) -> HttpResponse:
 
 
 def _items(draft: ImportDraft) -> list[Item]:
-    return [Item(row.position, row.text, row.is_practice) for row in draft.instrument.stimuli.all()]
+    return [Item(row.position, row.text, row.is_practice, row.original) for row in draft.instrument.stimuli.all()]
 
 
 def _chosen(request: HttpRequest, form: ChoicesForm, preview: Preview, draft: ImportDraft) -> dict[str, Any]:
@@ -155,9 +166,10 @@ def _chosen(request: HttpRequest, form: ChoicesForm, preview: Preview, draft: Im
         if role in dict(role_choices(again.format, header, stimuli)):
             roles[place] = role
     if request.POST.get("columns") != _columns_key(again):
-        roles = roles_of(suggested(again, _items(draft)))
+        hints = suggested(again, _items(draft))
+        return {"importing": hints | reading, "target": form.target}
     importing = reading | settings_of(roles)
-    yes = [value[:100] for value in request.POST.getlist("consent_yes")]
+    yes = [value[:MAX_CONSENT] for value in request.POST.getlist("consent_yes")]
     if "consent_column" in importing and yes:
         importing["consent_yes"] = yes
     return {"importing": importing, "target": form.target}
@@ -224,7 +236,8 @@ def _context(draft: ImportDraft, data: bytes, form: ChoicesForm | None = None) -
         "report": None if fault else report,
         "counts": report.counts if report else {},
         "groups": _groups(named),
-        "examples": [new.planned for new in report.answers[:EXAMPLES]] if report else [],
+        "notices": _notices(report) if report else [],
+        "examples": _examples(draft, report) if report else [],
         "people": [new.planned for new in report.people[:EXAMPLES]] if report else [],
         "unused": report.plans[0].unused if report else [],
         "wants_title": has_answers and not target.get("title", "").strip(),
@@ -257,6 +270,19 @@ def _columns(draft: ImportDraft, preview: Preview, importing: dict[str, Any]) ->
         }
         for place, header in enumerate(preview.header)
     ]
+
+
+def _notices(report: ImportReport) -> list[dict[str, Any]]:
+    return [
+        {"text": notice_text(notice), "batch": notice.told.get("batch"), "is_known": notice.reason == "same_file"}
+        for _number, notice in report.notices
+    ]
+
+
+def _examples(draft: ImportDraft, report: ImportReport) -> list[dict[str, Any]]:
+    """The first answers, each beside the task it is to be an answer to."""
+    stimuli = {stimulus.position: stimulus for stimulus in draft.instrument.stimuli.all()}
+    return [{"answer": new.planned, "stimulus": stimuli[new.planned.item]} for new in report.answers[:EXAMPLES]]
 
 
 def _groups(named: list[Named]) -> list[dict[str, Any]]:

@@ -1,9 +1,14 @@
 """What importers say, in sentences. The codes are those of `--json` and of docs/importing.md."""
 
+from datetime import datetime
+
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, pgettext_lazy
 
 from surveys.importers.faults import Fault
+from surveys.importers.plan import Notice
 
 # What is wrong with the whole file; %(detail)s is plain text from it.
 FAULTS = {
@@ -77,12 +82,35 @@ REASONS = {
     "time_unreadable": gettext_lazy("stored, but its time could not be read"),
 }
 
+# What makes one doubt the whole file. It can be imported all the same.
+NOTICES = {
+    "other_words": gettext_lazy(
+        "The words in the file are not the words of this test: %(wrong)s of %(of)s records in the column “%(column)s”. "
+        "The file has, for example, “%(in_file)s”; the test has “%(in_test)s”. Is it the right instrument?"
+    ),
+    "other_questions": gettext_lazy(
+        "The words in the file are not the words of this test: %(wrong)s of %(of)s questions. The file asks, for "
+        "example, “%(in_file)s”; the test has “%(in_test)s”. Is it the right instrument, and does each column answer "
+        "the stimulus that is chosen for it?"
+    ),
+    "consent_not_used": gettext_lazy(
+        "The column “%(column)s” seems to ask for consent and is not used: everybody is imported, whatever they said "
+        "(%(values)s). Say that it is the consent, and which values mean yes."
+    ),
+    "same_file": gettext_lazy("This very file was imported on %(date)s as “%(survey)s”."),
+    "known_people": gettext_lazy(
+        "%(people)s of %(of)s people are here already under another title: %(surveys)s. Imported again, each of them "
+        "would be counted as a second respondent."
+    ),
+}
+
 TARGETS = {
     "no_title": gettext_lazy("Say what the survey that is to hold the answers is called (at most 200 characters)."),
     "no_statement": gettext_lazy("Say how the people consented: a new survey needs that statement."),
     "other_statement": gettext_lazy(
         "The survey of this title was made with another statement of consent or another scope. People under another "
-        "consent go into a survey of their own: choose another title."
+        "consent go into a survey of their own: choose another title. If these people consented as those did, leave "
+        "the statement empty to add to it."
     ),
 }
 
@@ -108,6 +136,18 @@ def fault_text(fault: Fault) -> str:
     if fault.line is None:
         return text
     return _("line %(line)s: %(text)s") % {"line": fault.line, "text": text}
+
+
+def notice_text(notice: Notice) -> str:
+    """A warning about the file as a whole, with its example."""
+    told = dict(notice.told)
+    if notice.reason == "known_people":
+        told["surveys"] = "; ".join(told["surveys"]) + ("; …" if told["more"] else "")
+    elif notice.reason == "consent_not_used":
+        told["values"] = " / ".join(told["values"])
+    elif notice.reason == "same_file":
+        told["date"] = date_format(localtime(datetime.fromisoformat(told["imported_at"])), "DATETIME_FORMAT")
+    return NOTICES[notice.reason] % told
 
 
 def reason_text(code: str) -> str:

@@ -16,6 +16,7 @@ from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittin
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
+from surveys.import_known import known_people, same_files
 from surveys.import_platform import batch_create, platform_compare, platform_store
 from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
 from surveys.importers.formats import plan_file
@@ -86,7 +87,7 @@ def answers_import(
     Raises ImportTargetError, ImportStaleError.
     """
     stimuli = list(instrument.stimuli.order_by("position"))
-    items = [Item(stimulus.position, stimulus.text, stimulus.is_practice) for stimulus in stimuli]
+    items = [Item(stimulus.position, stimulus.text, stimulus.is_practice, stimulus.original) for stimulus in stimuli]
     plans = [plan_file(file.data, format_name=format_name, settings=settings, items=items) for file in files]
     study = Study.objects.select_for_update().get(pk=instrument.study_id)  # two imports of one file come in a row
     report = ImportReport(list(files), plans)
@@ -95,6 +96,8 @@ def answers_import(
     for number, plan in enumerate(plans):
         report.skipped += [Named(number, skip.record, skip.reason, skip.item) for skip in plan.skipped]
         report.warnings += [Named(number, skip.record, skip.reason, skip.item) for skip in plan.warnings]
+        report.notices += [(number, notice) for notice in plan.notices]
+    report.notices += same_files(study, report)
     if any(plan.people for plan in plans):
         platform_compare(study, report)
         _seal(report, settings, target, shown)
@@ -103,6 +106,7 @@ def answers_import(
         return report
     survey = report.survey = _survey_of(instrument, target)
     people = _compare(report, survey)
+    report.notices += known_people(study, survey, [person.external_id for person in people])
     report.respondents = len(people)
     report.incomplete = sum(
         len(person.answers) < sum(not stimulus.is_practice for stimulus in stimuli) for person in people

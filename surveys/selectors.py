@@ -51,6 +51,19 @@ def imported_surveys_of(study: Study) -> QuerySet[Survey]:
     return surveys_of(study).filter(platform=Platform.IMPORTED)
 
 
+def batch_sittings(batch: ImportBatch) -> QuerySet[Sitting]:
+    """Sittings that the batch brought answers to, or whose people it marked; `n_here` answers each. One query."""
+    if batch.format.startswith("prolific"):
+        found = Sitting.objects.filter(respondent__participant__in=batch.platform_records.values("participant"))
+    else:
+        found = Sitting.objects.filter(answers__imported__batch=batch)
+    return (
+        found.select_related("respondent__participant")
+        .annotate(n_here=Count("answers", filter=Q(answers__imported__batch=batch)))
+        .order_by("pk")
+    )
+
+
 def import_batches_of(study: Study) -> QuerySet[ImportBatch]:
     """The latest first. One query."""
     return (

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from surveys.importers.checks import Watch, notices_of
 from surveys.importers.columns import plan_columns
 from surveys.importers.faults import Fault, FaultError
 from surveys.importers.google_forms import is_google_forms, plan_google_forms
@@ -50,9 +51,12 @@ def plan_file(data: bytes, *, format_name: str | None, settings: dict, items: Se
         format_ = FORMATS[format_name] if format_name else recognised(table.header) or FORMATS["columns"]
         plan.format = f"{format_.name}_{table.kind}"
         plan.encoding, plan.delimiter, plan.header = table.encoding, table.delimiter, table.header
+        watch = Watch(table.header)
+        table.records = watch.over(table.records)
         format_.plan(table, Items(items, chosen.items), chosen, plan)
         if plan.records == plan.blank_records:
             raise FaultError("no_records")
+        plan.notices = notices_of(table, items, chosen, plan, watch)
     except FaultError as error:
         plan.error = error.fault
         plan.answers, plan.people, plan.skipped, plan.warnings = [], [], [], []

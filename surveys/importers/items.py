@@ -17,6 +17,7 @@ class Item:
     number: int
     text: str
     is_practice: bool = False
+    original: str = ""
 
 
 def words_key(text: str) -> str:

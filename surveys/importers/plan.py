@@ -128,6 +128,22 @@ class Skip:
     item: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """A warning about the file as a whole: `told` is what `import_words.notice_text` says it with."""
+
+    reason: str
+    told: dict[str, Any] = field(default_factory=dict)
+    record: int | None = None  # the first one of which it is true
+    item: int | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        named: dict[str, Any] = {"record": self.record} if self.record is not None else {}
+        if self.item is not None:
+            named["item"] = self.item
+        return {**named, "reason": self.reason, **self.told}
+
+
 @dataclass
 class Plan:
     format: str | None = None
@@ -140,6 +156,7 @@ class Plan:
     people: list[PlannedPerson] = field(default_factory=list)
     skipped: list[Skip] = field(default_factory=list)
     warnings: list[Skip] = field(default_factory=list)  # stored, but something about it is unknown
+    notices: list[Notice] = field(default_factory=list)  # warnings about the file as a whole
     external_ids: dict[str, str] = field(default_factory=dict)  # by `PlannedAnswer.respondent`
     used: set[int] = field(default_factory=set)  # columns that the plan reads
     error: Fault | None = None

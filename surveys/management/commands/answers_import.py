@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from corpus.models import Instrument
 from surveys.import_report import ImportReport, Named, SourceFile
-from surveys.import_words import TARGETS, fault_text, reason_text
+from surveys.import_words import TARGETS, fault_text, notice_text, reason_text
 from surveys.importers.formats import FORMATS
 from surveys.importers.table import MAX_BYTES
 from surveys.importing import ImportTargetError, Target, answers_import
@@ -82,6 +82,9 @@ class Command(BaseCommand):
         self._list("skipped", report.skipped, len(report.files) > 1)
         self._list("conflict", report.conflicts, len(report.files) > 1)
         self._list("note", report.warnings, len(report.files) > 1)
+        for number, notice in report.notices:
+            place = f" ({report.files[number].name})" if len(report.files) > 1 else ""
+            self.stdout.write(self.style.WARNING(f"  WARNING{place}: {notice.reason}: {notice_text(notice)}"))
         counts = report.counts
         self.stdout.write(", ".join(f"{name.replace('_', ' ')} {number}" for name, number in counts.items()))
         if dry_run:
