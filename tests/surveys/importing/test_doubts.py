@@ -16,7 +16,7 @@ from surveys.import_words import TARGETS
 from surveys.importers.checks import says_yes
 from surveys.importing import ImportTargetError
 from surveys.models import ImportBatch, Survey
-from tests.conftest import Cast
+from tests.conftest import ROOT, Cast
 from tests.surveys.importing.test_answers_import import WHOLE
 from tests.surveys.importing.test_import_pages import LIST, Desk
 from tests.surveys.importing.test_rules import PROLIFIC, plan
@@ -295,3 +295,14 @@ def test_a_reason_is_said_once(desk: Desk) -> None:
 def test_exports_and_import_say_the_same_of_the_file_for_excel(desk: Desk) -> None:
     page = desk.client.get("/studies/ours/exports/").content.decode()
     assert "not for import" not in page and "the exact file is the better one" in page
+
+
+def test_on_a_phone_the_tables_stack_and_warnings_come_before_the_counts(desk: Desk, other: Instrument) -> None:
+    desk.instrument = other
+    page = desk.send(WORDS.encode(), "pool.tsv")
+    check = page[page.index('id="check"') :]
+    assert check.index("not the words of this test") < check.index("Records in the file")
+    assert page.count("roomy stacks") == 2 and 'data-label="Answer in the file"' in page
+    css = (ROOT / "static" / "luria" / "luria.css").read_text(encoding="utf-8")
+    phone = css[css.index("@media (max-width: 575.98px)") :]
+    assert ".table.stacks td { display: block" in phone
