@@ -31,8 +31,8 @@ class Facts:
     median_seconds: float | None = None  # over the tasks that were timed
     refusals: int = 0  # declined, or given with fewer words than the instrument's limit
     checks_failed: int = 0
-    translated: int = 0  # tasks on a page that the browser had translated
-    pasted: int = 0  # tasks with a paste
+    translated: int | None = None  # tasks on a page that the browser had translated
+    pasted: int | None = None  # tasks with a paste
     away_minutes: float | None = None  # in all
     flags: frozenset[str] = frozenset()
 
@@ -53,6 +53,11 @@ class Kind:
 
 def _below(value: float | None, limit: float) -> bool:
     return value is not None and value < limit
+
+
+def _at_least(value: float | None, limit: float) -> bool:
+    """At least none is everybody, which no rule means."""
+    return value is not None and value >= max(limit, 1)
 
 
 def _above(value: float | None, limit: float) -> bool:
@@ -94,7 +99,7 @@ KINDS: Mapping[str, Kind] = {
             "checks_failed",
             gettext_lazy("failed at least %(limit)s attention checks"),
             gettext_lazy("attention checks"),
-            lambda facts, limit: facts.checks_failed >= limit,
+            lambda facts, limit: _at_least(facts.checks_failed, limit),
             lambda facts: facts.checks_failed,
             default=1,
             whole=True,
@@ -104,7 +109,7 @@ KINDS: Mapping[str, Kind] = {
             "translated",
             gettext_lazy("the browser had translated at least %(limit)s tasks"),
             gettext_lazy("tasks"),
-            lambda facts, limit: facts.translated >= limit,
+            lambda facts, limit: _at_least(facts.translated, limit),
             lambda facts: facts.translated,
             default=1,
             whole=True,
@@ -113,7 +118,7 @@ KINDS: Mapping[str, Kind] = {
             "pasted",
             gettext_lazy("pasted in at least %(limit)s tasks"),
             gettext_lazy("tasks"),
-            lambda facts, limit: facts.pasted >= limit,
+            lambda facts, limit: _at_least(facts.pasted, limit),
             lambda facts: facts.pasted,
             default=3,
             whole=True,

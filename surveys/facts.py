@@ -82,8 +82,8 @@ def _facts(
         median_seconds=None if median is None else median / 1000,
         refusals=refusals,
         checks_failed=failed,
-        translated=times.get("n_translated", 0),
-        pasted=times.get("n_pasted", 0),
+        translated=times.get("n_translated") if times.get("n_watched") else None,
+        pasted=times.get("n_pasted") if times.get("n_watched") else None,
         away_minutes=None if away is None else away / 60_000,
         flags=frozenset(flags),
     )
@@ -97,6 +97,7 @@ def _exposures(sittings: QuerySet[Sitting]) -> dict[int, dict[str, Any]]:
         .annotate(
             median=Median("duration_ms"),
             away=Sum("away_ms"),
+            n_watched=Count("pk", filter=Q(translated__isnull=False)),  # by the page's script
             n_translated=Count("pk", filter=Q(translated=True)),
             n_pasted=Count("pk", filter=Q(pastes__gt=0)),
             shown=Max("onset_at"),

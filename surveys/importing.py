@@ -1,5 +1,6 @@
 """The only writer of imported answers and platform records."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -8,23 +9,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittings_import
+from corpus.checks import finding_text
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.services import InstrumentIncompleteError, instrument_check
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
 from surveys.import_known import known_people, same_files
 from surveys.import_platform import batch_create, platform_compare, platform_store
 from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
+from surveys.importers.faults import Fault
 from surveys.importers.formats import plan_file
 from surveys.importers.items import Item
-from surveys.importers.plan import PlannedAnswer
+from surveys.importers.plan import UNNAMED, Plan, PlannedAnswer
 from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
 from surveys.services import survey_create, withdrawn_digest
+
+NAMED_PROBLEMS = 5  # of an instrument that is not complete; its own page has them all
 
 
 class ImportTargetError(Exception):
@@ -74,6 +81,7 @@ def answers_import(
     actor: User | None,
     dry_run: bool = False,
     shown: str | None = None,
+    draft_key: UUID | None = None,
 ) -> ImportReport:
     """Import the answers of the files, or (`dry_run`) say what would happen. Repeating brings in only what is new.
 
@@ -82,7 +90,7 @@ def answers_import(
     people who are there. A dozen queries, and one insert per 2,000 rows.
 
     `shown` is the digest of the dry run that the person has seen; where it would come out otherwise now, nothing is
-    stored.
+    stored. `draft_key` is that of the draft it is imported from, kept with the batch.
 
     Raises ImportTargetError, ImportStaleError.
     """
@@ -91,6 +99,8 @@ def answers_import(
     plans = [plan_file(file.data, format_name=format_name, settings=settings, items=items) for file in files]
     study = Study.objects.select_for_update().get(pk=instrument.study_id)  # two imports of one file come in a row
     report = ImportReport(list(files), plans)
+    if not report.fault and any(plan.answers for plan in plans):
+        plans[0].error = _unfit(instrument)
     if report.fault:
         return report
     for number, plan in enumerate(plans):
@@ -102,10 +112,10 @@ def answers_import(
         platform_compare(study, report)
         _seal(report, settings, target, shown)
         if not dry_run and report.people:
-            platform_store(report, settings=settings, actor=actor, study=study)
+            platform_store(report, settings=settings, actor=actor, study=study, draft_key=draft_key)
         return report
     survey = report.survey = _survey_of(instrument, target)
-    people = _compare(report, survey)
+    people = _compare(report, study, survey)
     report.notices += known_people(study, survey, [person.external_id for person in people])
     report.respondents = len(people)
     report.incomplete = sum(
@@ -117,8 +127,19 @@ def answers_import(
     if target is None:
         raise ImportTargetError("no_title")
     survey = survey or _survey_create(instrument, target, actor)
-    _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor)
+    _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor, draft_key)
     return report
+
+
+def _unfit(instrument: Instrument) -> Fault | None:
+    """Why the import could not freeze the instrument; said by the dry run too."""
+    if instrument.state == Instrument.State.FROZEN:
+        return None
+    try:  # locked, so that nobody takes something out of it before it is frozen
+        instrument_check(Instrument.objects.select_for_update().get(pk=instrument.pk))
+    except InstrumentIncompleteError as error:
+        return Fault("instrument_incomplete", detail="; ".join(map(finding_text, error.problems[:NAMED_PROBLEMS])))
+    return None
 
 
 def digest_of(value: Any) -> str:
@@ -194,18 +215,58 @@ def _people_of(survey: Survey | None) -> dict[str, Person]:
     return people
 
 
-def _withdrawn_of(survey: Survey | None) -> set[str]:
-    """Digests of the ids of those who took their answers back. One query."""
-    gone = (
-        Participant.objects.filter(survey=survey).exclude(withdrawn_digest="") if survey else Participant.objects.none()
-    )
+def _withdrawn_of(study: Study) -> set[str]:
+    """Digests of the ids of those who took their answers back, whichever survey they were in. One query."""
+    gone = Participant.objects.filter(survey__instrument__study=study).exclude(withdrawn_digest="")
     return set(gone.values_list("withdrawn_digest", flat=True))
 
 
-def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
-    """Sort the planned answers into new, there already, conflict and withdrawn. Returns the people with new ones."""
+def _own_of(study: Study, plans: Sequence[Plan]) -> set[str]:
+    """The external ids of the files that this study itself has given out: its own export. One query."""
+    given: dict[UUID, set[str]] = {}
+    for external_id in {external_id for plan in plans for external_id in plan.external_ids.values()}:
+        with contextlib.suppress(ValueError):
+            given.setdefault(UUID(external_id), set()).add(external_id)
+    ours = Respondent.objects.filter(study=study, public_id__in=given) if given else Respondent.objects.none()
+    return {external_id for public_id in ours.values_list("public_id", flat=True) for external_id in given[public_id]}
+
+
+def _refused_of(study: Study, plans: Sequence[Plan]) -> dict[str, str]:
+    """The external ids of the files of which nothing is taken, and why. Two queries."""
+    withdrawn = _withdrawn_of(study)
+    refused = dict.fromkeys(_own_of(study, plans), "own_export")
+    if withdrawn:
+        for external_id in {external_id for plan in plans for external_id in plan.external_ids.values()}:
+            if withdrawn_digest(study_id=study.pk, external_id=external_id) in withdrawn:
+                refused[external_id] = "withdrawn"
+    return refused
+
+
+def _warn_of_strangers(report: ImportReport, survey: Survey, known: set[str]) -> None:
+    """Where people have no names, a longer export should hold those who are here.
+
+    With none of them a column was taken for something else than last time, and everybody would be here twice. A query
+    per file.
+    """
+    for number, plan in enumerate(report.plans):
+        nameless = {row for row, external_id in plan.external_ids.items() if external_id.startswith(UNNAMED)}
+        if not nameless or any(plan.external_ids[row] in known for row in nameless):
+            continue
+        kind = (plan.format or "").rpartition("_")[0]
+        if survey.import_batches.filter(format__startswith=f"{kind}_").exists():
+            first = next(answer.record for answer in plan.answers if answer.respondent in nameless)
+            report.warnings.append(Named(number, first, "nobody_known"))
+
+
+def _compare(report: ImportReport, study: Study, survey: Survey | None) -> list[Person]:
+    """Sort the planned answers into new, there already, conflict, withdrawn and exported from here.
+
+    Returns the people with new ones.
+    """
     known = _people_of(survey)
-    withdrawn = _withdrawn_of(survey)
+    refused = _refused_of(study, report.plans)
+    if survey:
+        _warn_of_strangers(report, survey, {*known, *refused})
     touched: dict[str, Person] = {}
     for number, plan in enumerate(report.plans):
         for answer in plan.answers:
@@ -213,8 +274,8 @@ def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
             key = folded(external_id)
             person = known.setdefault(key, Person(external_id=external_id))
             there = person.answers.get(answer.item)
-            if survey and withdrawn_digest(survey_id=survey.pk, external_id=external_id) in withdrawn:
-                report.skipped.append(Named(number, answer.record, "withdrawn", answer.item))
+            if external_id in refused:
+                report.skipped.append(Named(number, answer.record, refused[external_id], answer.item))
             elif there is None:
                 person.answers[answer.item] = (answer.outcome, answer.text)
                 person.new.append(NewAnswer(number, answer))
@@ -234,9 +295,10 @@ def _store(
     stimuli: dict[int, int],
     settings: dict[str, Any],
     actor: User | None,
+    draft_key: UUID | None,
 ) -> None:
     now = timezone.now()
-    batch = batch_create(report, survey, settings, actor)
+    batch = batch_create(report, survey, settings, actor, draft_key)
     newcomers = [person for person in people if person.participant is None]
     respondents = Respondent.objects.bulk_create(
         [Respondent(study_id=survey.instrument.study_id, kind=Respondent.Kind.HUMAN) for _person in newcomers],

@@ -15,7 +15,7 @@ from studies.models import AuditEntry
 from studies.services import api_token_create
 from surveys.models import Survey
 from tests.conftest import SMALL_CSV, Cast
-from tests.surveys.conftest import Visitor
+from tests.surveys.conftest import Visitor, agreeing
 from tests.surveys.test_survey_pages import FIELDS
 
 ROOT = "/studies/ours/instruments/"
@@ -355,7 +355,7 @@ def test_a_survey_says_whether_its_instrument_can_still_change_and_opens_only_a_
     # made incomplete afterwards: the newcomer reads that it is not open, and nothing is left of the attempt
     Instrument.objects.update(refusal_below=4)
     assert "A survey with this draft is open" in page(alice, f"{ROOT}{instrument.pk}/")
-    turned_away = Client().post(f"/s/{survey.slug}/", {"start_key": "6f1c1f0e-0000-4000-8000-000000000001"})
+    turned_away = Client().post(f"/s/{survey.slug}/", agreeing(survey))
     assert turned_away.status_code == 403 and not Sitting.objects.exists() and not survey.participants.exists()
     Instrument.objects.update(refusal_below=3)
     Visitor(survey).start()
