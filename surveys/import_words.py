@@ -78,6 +78,7 @@ REASONS = {
     "unknown_standing": gettext_lazy("a standing that is not known"),
     "unknown_outcome": gettext_lazy("an outcome that is not known, or text where none can be"),
     "withdrawn": gettext_lazy("the person has withdrawn; their answers do not come back"),
+    "own_export": gettext_lazy("this person's answers are in this study already"),
     "conflict": gettext_lazy("another text is stored; it stays"),
     "time_unreadable": gettext_lazy("stored, but its time could not be read"),
 }

@@ -1,5 +1,6 @@
 """The only writer of imported answers and platform records."""
 
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -8,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
@@ -21,7 +23,7 @@ from surveys.import_platform import batch_create, platform_compare, platform_sto
 from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
 from surveys.importers.formats import plan_file
 from surveys.importers.items import Item
-from surveys.importers.plan import PlannedAnswer
+from surveys.importers.plan import Plan, PlannedAnswer
 from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
 from surveys.services import survey_create, withdrawn_digest
@@ -105,7 +107,7 @@ def answers_import(
             platform_store(report, settings=settings, actor=actor, study=study)
         return report
     survey = report.survey = _survey_of(instrument, target)
-    people = _compare(report, survey)
+    people = _compare(report, study, survey)
     report.notices += known_people(study, survey, [person.external_id for person in people])
     report.respondents = len(people)
     report.incomplete = sum(
@@ -194,18 +196,40 @@ def _people_of(survey: Survey | None) -> dict[str, Person]:
     return people
 
 
-def _withdrawn_of(survey: Survey | None) -> set[str]:
-    """Digests of the ids of those who took their answers back. One query."""
-    gone = (
-        Participant.objects.filter(survey=survey).exclude(withdrawn_digest="") if survey else Participant.objects.none()
-    )
+def _withdrawn_of(study: Study) -> set[str]:
+    """Digests of the ids of those who took their answers back, whichever survey they were in. One query."""
+    gone = Participant.objects.filter(survey__instrument__study=study).exclude(withdrawn_digest="")
     return set(gone.values_list("withdrawn_digest", flat=True))
 
 
-def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
-    """Sort the planned answers into new, there already, conflict and withdrawn. Returns the people with new ones."""
+def _own_of(study: Study, plans: Sequence[Plan]) -> set[str]:
+    """The external ids of the files that this study itself has given out: its own export. One query."""
+    given: dict[UUID, set[str]] = {}
+    for external_id in {external_id for plan in plans for external_id in plan.external_ids.values()}:
+        with contextlib.suppress(ValueError):
+            given.setdefault(UUID(external_id), set()).add(external_id)
+    ours = Respondent.objects.filter(study=study, public_id__in=given) if given else Respondent.objects.none()
+    return {external_id for public_id in ours.values_list("public_id", flat=True) for external_id in given[public_id]}
+
+
+def _refused_of(study: Study, plans: Sequence[Plan]) -> dict[str, str]:
+    """The external ids of the files of which nothing is taken, and why. Two queries."""
+    withdrawn = _withdrawn_of(study)
+    refused = dict.fromkeys(_own_of(study, plans), "own_export")
+    if withdrawn:
+        for external_id in {external_id for plan in plans for external_id in plan.external_ids.values()}:
+            if withdrawn_digest(study_id=study.pk, external_id=external_id) in withdrawn:
+                refused[external_id] = "withdrawn"
+    return refused
+
+
+def _compare(report: ImportReport, study: Study, survey: Survey | None) -> list[Person]:
+    """Sort the planned answers into new, there already, conflict, withdrawn and exported from here.
+
+    Returns the people with new ones.
+    """
     known = _people_of(survey)
-    withdrawn = _withdrawn_of(survey)
+    refused = _refused_of(study, report.plans)
     touched: dict[str, Person] = {}
     for number, plan in enumerate(report.plans):
         for answer in plan.answers:
@@ -213,8 +237,8 @@ def _compare(report: ImportReport, survey: Survey | None) -> list[Person]:
             key = folded(external_id)
             person = known.setdefault(key, Person(external_id=external_id))
             there = person.answers.get(answer.item)
-            if survey and withdrawn_digest(survey_id=survey.pk, external_id=external_id) in withdrawn:
-                report.skipped.append(Named(number, answer.record, "withdrawn", answer.item))
+            if external_id in refused:
+                report.skipped.append(Named(number, answer.record, refused[external_id], answer.item))
             elif there is None:
                 person.answers[answer.item] = (answer.outcome, answer.text)
                 person.new.append(NewAnswer(number, answer))

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import transaction
 from django.utils import timezone
 
+from corpus.models import Respondent
 from studies.models import Study
 from surveys.models import (
     ExclusionRule,
@@ -62,7 +63,8 @@ def participant_blank(*, participant: Participant) -> bool:
         return False
     locked.withdrawn_at = timezone.now()
     if locked.external_id:
-        locked.withdrawn_digest = withdrawn_digest(survey_id=locked.survey_id, external_id=locked.external_id)
+        study_id = Respondent.objects.values_list("study", flat=True).get(pk=locked.respondent_id)
+        locked.withdrawn_digest = withdrawn_digest(study_id=study_id, external_id=locked.external_id)
     locked.external_id = locked.visit_id = ""
     locked.flags = []
     locked.save(update_fields=["withdrawn_at", "withdrawn_digest", "external_id", "visit_id", "flags"])

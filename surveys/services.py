@@ -28,6 +28,7 @@ from corpus.services import (
 from studies.database import locked, planned_cursor
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
+from surveys.importers.table import folded
 from surveys.models import (
     Arrival,
     Consent,
@@ -256,13 +257,19 @@ def participant_secret(*, survey_id: int, start_key: uuid.UUID) -> str:
     return salted_hmac("surveys.participant", f"{survey_id}:{start_key}", algorithm="sha256").hexdigest()[:43]
 
 
-def withdrawn_digest(*, survey_id: int, external_id: str) -> str:
-    """What stays of a withdrawn person's platform id: enough to recognise it in a file, not to read it."""
-    return salted_hmac("surveys.withdrawn", f"{survey_id}:{external_id}", algorithm="sha256").hexdigest()
+def withdrawn_digest(*, study_id: int, external_id: str) -> str:
+    """What stays of a withdrawn person's platform id: enough to recognise it in a file, not to read it.
+
+    The same in every survey of the study, however the id is capitalised.
+    """
+    key = f"{study_id}:{folded(external_id)}"
+    return salted_hmac("surveys.withdrawn", key, algorithm="sha256").hexdigest()
 
 
 def has_withdrawn(*, survey_id: int, external_id: str) -> bool:
-    digest = withdrawn_digest(survey_id=survey_id, external_id=external_id)
+    """Whether somebody of this id has taken it all back in this survey. Two queries."""
+    study_id = Survey.objects.values_list("instrument__study", flat=True).get(pk=survey_id)
+    digest = withdrawn_digest(study_id=study_id, external_id=external_id)
     return Participant.objects.filter(survey=survey_id, withdrawn_digest=digest).exists()
 
 

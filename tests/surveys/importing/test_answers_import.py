@@ -18,7 +18,7 @@ from surveys.import_report import SourceFile
 from surveys.importers import table
 from surveys.importing import ImportTargetError, Target, answers_import
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, PlatformRecord, Survey
-from surveys.services import Newcomer, SurveyNotOpenError, participant_start, survey_set_state
+from surveys.services import Newcomer, SurveyNotOpenError, has_withdrawn, participant_start, survey_set_state
 from tests.conftest import Cast
 from tests.reports.test_withdrawal import columns_with
 from tests.surveys.importing.conftest import STATEMENT, toloka
@@ -133,6 +133,39 @@ def test_who_has_withdrawn_does_not_come_back(run: Any) -> None:
     assert report.counts["imported"] == 0 and report.counts["conflicts"] == 0
     assert [named.reason for named in report.skipped] == ["rejected", "withdrawn", "withdrawn", "withdrawn"]
     assert Answer.objects.filter(sitting=sitting).count() == 1
+
+
+def withdraw(external_id: str) -> None:
+    participant_withdraw(participant_id=Participant.objects.get(external_id=external_id).pk, way="request")
+
+
+def test_who_has_withdrawn_stays_away_under_another_case_and_another_title(run: Any) -> None:
+    run(WHOLE)
+    withdraw("w2")
+    shouted = WHOLE.replace(b"w2", b" W2 ")
+    for how in ({}, {"title": "Another source"}):
+        report = run(shouted, **how)
+        assert [named.reason for named in report.skipped] == ["rejected", "withdrawn"]
+        assert "не знаю" not in stored().values()
+    assert Participant.objects.filter(survey__title="Another source").count() == 1, "the others are taken"
+
+
+def test_a_withdrawn_id_does_not_begin_again_however_it_is_written(survey: Survey) -> None:
+    participant(survey, "Worker9")
+    withdraw("Worker9")
+    assert has_withdrawn(survey_id=survey.pk, external_id="worker9")
+    assert not has_withdrawn(survey_id=survey.pk, external_id="worker8")
+
+
+def test_the_studys_own_export_is_here_already(run: Any, cast: Cast, instrument: Instrument) -> None:
+    run(WHOLE)
+    exported = b"".join(cast.client(cast.alice).get("/studies/ours/exports/answers.csv").streaming_content)
+    report = run(exported, title="Back again")
+    assert (report.counts["imported"], report.counts["skipped"], report.counts["respondents"]) == (0, 4, 0)
+    assert {named.reason for named in report.skipped} == {"own_export"} and Respondent.objects.count() == 2
+    withdraw("w2")
+    assert run(exported, title="Back again").counts["imported"] == 0
+    assert "не знаю" not in stored().values()
 
 
 def test_one_person_in_two_surveys_keeps_the_external_id(run: Any) -> None:
