@@ -20,6 +20,7 @@ from corpus.services import sitting_withdraw, standing_reasons_blank
 from scoring.services import reasons_blank
 from studies.models import Study, User
 from studies.services import audit_quotations_blank, audit_record
+from surveys.import_drafts import drafts_discard
 from surveys.models import Participant, PracticeAnswer, QuestionResponse
 from surveys.receipts import receipt_digest
 from surveys.rights import participant_blank, quotations_blank
@@ -75,6 +76,10 @@ def _participant(found: Withdrawal) -> int:
     return int(participant_blank(participant=found.participant))
 
 
+def _drafts(found: Withdrawal) -> int:
+    return drafts_discard(study=found.study)
+
+
 # In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: replies of a
 # model judge, frozen releases (a successor without the person replaces them), classifiers (flagged as trained on
 # withdrawn answers). Whoever brings one of these tables adds its step here.
@@ -83,6 +88,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("campaign_answers", _campaigns),
     ("notes", _notes),
     ("participant", _participant),
+    ("import_drafts", _drafts),
 )
 
 

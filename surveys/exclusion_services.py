@@ -92,7 +92,10 @@ def rule_apply_again(*, rule: ExclusionRule, actor: User | None) -> Applied:
 
 @transaction.atomic
 def rule_lift(*, rule: ExclusionRule, actor: User | None) -> int:
-    """Take a rule back. Its sittings count again unless another live rule holds them. Returns how many do."""
+    """Take a rule back. Its sittings stand as before it unless another live rule holds them.
+
+    Returns how many count again.
+    """
     survey = _locked(rule.survey)
     now = timezone.now()
     if not ExclusionRule.objects.filter(pk=rule.pk, lifted_at__isnull=True).update(lifted_at=now, lifted_by=actor):
@@ -113,9 +116,12 @@ def rule_lift(*, rule: ExclusionRule, actor: User | None) -> int:
     )
     counted = 0
     free = [one for one in exclusions if one.sitting_id not in others]
-    for reason in {one.reason_before for one in free}:
-        again = [one.sitting_id for one in free if one.reason_before == reason]
-        counted += len(_stand(survey, again, Sitting.Standing.COUNTED, reason, actor))
+    for standing, reason in sorted({(one.standing_before, one.reason_before) for one in free}):
+        again = [one.sitting_id for one in free if (one.standing_before, one.reason_before) == (standing, reason)]
+        if standing == Sitting.Standing.EXCLUDED:  # it came so from where it was imported
+            excluded_set_reason(sitting_ids=again, reason=reason)
+        else:
+            counted += len(_stand(survey, again, Sitting.Standing.COUNTED, reason, actor))
     for reason in set(others.values()):  # still out, for the reason of the rule that holds them now
         held = [pk for pk, own in others.items() if own == reason]
         excluded_set_reason(sitting_ids=held, reason=reason)
@@ -132,14 +138,22 @@ def _locked(survey: Survey) -> Survey:
 
 def _hold(rule: ExclusionRule, survey: Survey, sitting_ids: Collection[int], actor: User | None) -> int:
     """The rule holds these sittings. Returns how many of them counted until now."""
-    earlier = dict(
-        Exclusion.objects.filter(sitting__in=sitting_ids, lifted_at__isnull=True).values_list(
-            "sitting", "reason_before"
-        )
-    )
-    reasons = dict(Sitting.objects.filter(pk__in=sitting_ids).values_list("pk", "standing_reason")) | earlier
+    held = Exclusion.objects.filter(sitting__in=sitting_ids, lifted_at__isnull=True)
+    now = Sitting.objects.filter(pk__in=sitting_ids)
+    before = {pk: (standing, reason) for pk, standing, reason in now.values_list("pk", "standing", "standing_reason")}
+    before |= {
+        pk: (standing, reason)
+        for pk, standing, reason in held.values_list("sitting", "standing_before", "reason_before")
+    }
+    excluded = Sitting.Standing.EXCLUDED
     Exclusion.objects.bulk_create(
-        Exclusion(rule=rule, sitting_id=pk, reason_before=reasons.get(pk, "")) for pk in sitting_ids
+        Exclusion(
+            rule=rule,
+            sitting_id=pk,
+            standing_before=excluded if before[pk][0] == excluded else Sitting.Standing.COUNTED,
+            reason_before=before[pk][1],
+        )
+        for pk in sitting_ids
     )
     return len(_stand(survey, sitting_ids, Sitting.Standing.EXCLUDED, rule.reason, actor))
 

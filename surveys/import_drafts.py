@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from corpus.models import Instrument
-from studies.models import User
+from studies.models import Study, User
 from studies.services import audit_record
 from surveys.models import ImportDraft
 
@@ -83,9 +83,19 @@ def draft_discard(*, draft: ImportDraft) -> None:
 
 @transaction.atomic
 def drafts_sweep() -> None:
+    """Whoever opens a page of imports takes away what is older than a day, whosever it is. One query as a rule."""
     old = timezone.now() - timedelta(hours=KEPT_HOURS)
     for draft in ImportDraft.objects.select_for_update(skip_locked=True).filter(made_at__lt=old):
         draft_discard(draft=draft)
+
+
+@transaction.atomic
+def drafts_discard(*, study: Study) -> int:
+    """Every draft of the study: somebody has withdrawn, and any file may hold their words. Returns how many."""
+    drafts = list(ImportDraft.objects.select_for_update().filter(study=study).order_by("pk"))
+    for draft in drafts:
+        draft_discard(draft=draft)
+    return len(drafts)
 
 
 def _unlink(key: uuid.UUID) -> None:

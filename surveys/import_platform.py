@@ -3,6 +3,7 @@
 import dataclasses
 import hashlib
 from typing import Any
+from uuid import UUID
 
 from django.db.models.functions import Lower
 
@@ -14,7 +15,9 @@ from surveys.importers.table import folded
 from surveys.models import ImportBatch, Participant, PlatformRecord, Survey
 
 
-def batch_create(report: ImportReport, survey: Survey, settings: dict[str, Any], actor: User | None) -> ImportBatch:
+def batch_create(
+    report: ImportReport, survey: Survey, settings: dict[str, Any], actor: User | None, draft_key: UUID | None
+) -> ImportBatch:
     """Where answers came from and what became of each record.
 
     The files are not kept, nor the names of people who are not in the survey: a withdrawal could not reach them.
@@ -38,6 +41,7 @@ def batch_create(report: ImportReport, survey: Survey, settings: dict[str, Any],
         counts=report.counts,
         skipped=[dataclasses.replace(named, respondent="").as_json(several) for named in told],
         made_by=actor,
+        draft_key=draft_key,
     )
     report.batches.append(batch)
     return batch
@@ -72,10 +76,12 @@ def platform_compare(study: Study, report: ImportReport) -> None:
     report.respondents = len(report.people)
 
 
-def platform_store(report: ImportReport, *, settings: dict[str, Any], actor: User | None, study: Study) -> None:
+def platform_store(
+    report: ImportReport, *, settings: dict[str, Any], actor: User | None, study: Study, draft_key: UUID | None
+) -> None:
     """Within the caller's transaction: a batch for each survey whose people the files name."""
     for survey in Survey.objects.filter(pk__in={new.survey_id for new in report.people}).order_by("pk"):
-        batch = batch_create(report, survey, settings, actor)
+        batch = batch_create(report, survey, settings, actor, draft_key)
         PlatformRecord.objects.bulk_create(
             PlatformRecord(
                 participant_id=new.participant_id,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
-from surveys.import_drafts import DraftLostError, draft_choose, draft_create, draft_discard, draft_read
+from surveys.import_drafts import DraftLostError, draft_choose, draft_create, draft_discard, draft_read, drafts_sweep
 from surveys.import_forms import ChoicesForm, UploadForm, role_choices, roles_of, settings_of
 from surveys.import_preview import Preview, preview_of, suggested
 from surveys.import_report import ImportReport, Named, SourceFile
@@ -36,9 +36,15 @@ SITTINGS = 20  # of a batch that are linked at once
 
 @login_required
 @require_safe
-def import_list(request: HttpRequest, slug: str) -> HttpResponse:
+def import_list(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
-    context = {"study": study, "surveys": imported_surveys_of(study), "batches": import_batches_of(study)}
+    drafts_sweep()
+    context = {
+        "study": study,
+        "surveys": imported_surveys_of(study),
+        "batches": import_batches_of(study),
+        "drafts": study.import_drafts.filter(made_by=request.user).select_related("instrument").order_by("-pk"),
+    }
     return render(request, "surveys/import_list.html", context)
 
 
@@ -46,6 +52,7 @@ def import_list(request: HttpRequest, slug: str) -> HttpResponse:
 @require_http_methods(["GET", "POST"])
 def import_new(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
+    drafts_sweep()
     form = UploadForm(request.POST or None, request.FILES or None, study=study)
     if request.method == "POST" and form.is_valid():
         draft = draft_create(
@@ -63,11 +70,12 @@ def import_new(request: SignedIn, slug: str) -> HttpResponse:
 def import_draft(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
     """GET shows the file and what would happen; POST keeps what was chosen and shows it again."""
     study = unblinded_study(request.user, slug)
-    draft = _draft(request, study, key)
+    drafts_sweep()
     try:
+        draft = _draft(request, study, key)
         data = draft_read(draft)
-    except DraftLostError:
-        return _lost(request, study)
+    except (Http404, DraftLostError) as error:
+        return _imported(request, study, key) or _not_imported(request, study, key, error)
     if request.method == "POST":
         preview = preview_of(data, request.POST.get("format", ""), {})
         form = ChoicesForm(request.POST, sheets=preview.sheets, format_name=preview.format)
@@ -85,18 +93,14 @@ def import_draft(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
 def import_confirm(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
     """Import exactly what was shown, or say that it is no longer so."""
     study = unblinded_study(request.user, slug)
-    draft = _draft(request, study, key)
     try:
+        draft = _draft(request, study, key)
         report = _report(draft, draft_read(draft), shown=request.POST.get("shown", ""))
-    except DraftLostError:
-        return _lost(request, study)
-    except ImportTargetError as error:
-        messages.error(request, TARGETS[error.code])
-        return redirect("import_draft", slug, key)
-    except ImportStaleError:
-        messages.error(
-            request, _("Nothing was imported: what would happen is no longer what you saw. Look again, then confirm.")
-        )
+    except (Http404, DraftLostError, ImportStaleError, ImportTargetError) as error:
+        # The button was pressed twice: the other press imports, or has.
+        return _imported(request, study, key) or _not_imported(request, study, key, error)
+    if report.fault:
+        messages.error(request, _("Nothing was imported: %(why)s.") % {"why": fault_text(report.fault[1])})
         return redirect("import_draft", slug, key)
     if not report.batches:
         messages.error(request, _("Nothing was imported: there is nothing new in the file."))
@@ -104,6 +108,26 @@ def import_confirm(request: SignedIn, slug: str, key: UUID) -> HttpResponse:
     draft_discard(draft=draft)
     messages.success(request, _done(report))
     return redirect("import_batch", slug, report.batches[0].pk)
+
+
+def _imported(request: SignedIn, study: Study, key: UUID) -> HttpResponse | None:
+    """To the batch that came of one's draft, where it has been imported already."""
+    batch = import_batches_of(study).filter(draft_key=key, made_by=request.user).last()
+    return redirect("import_batch", study.slug, batch.pk) if batch else None
+
+
+def _not_imported(request: SignedIn, study: Study, key: UUID, error: Exception) -> HttpResponse:
+    if isinstance(error, Http404):
+        raise error
+    if isinstance(error, DraftLostError):
+        return _lost(request, study)
+    if isinstance(error, ImportTargetError):
+        messages.error(request, TARGETS[error.code])
+    else:
+        messages.error(
+            request, _("Nothing was imported: what would happen is no longer what you saw. Look again, then confirm.")
+        )
+    return redirect("import_draft", study.slug, key)
 
 
 @login_required
@@ -193,6 +217,7 @@ def _report(draft: ImportDraft, data: bytes, *, shown: str | None = None) -> Imp
         actor=draft.made_by,
         dry_run=shown is None,
         shown=shown,
+        draft_key=draft.key,
     )
 
 

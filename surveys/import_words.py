@@ -20,11 +20,12 @@ FAULTS = {
     "nul": gettext_lazy("there is a NUL character, which no text has"),
     "bad_csv": gettext_lazy("the quotation marks do not fit: %(detail)s"),
     "no_header": gettext_lazy("the first line should name the columns, and is blank"),
+    "instrument_incomplete": gettext_lazy("the instrument is not complete yet: %(detail)s"),
     "no_records": gettext_lazy("there is a header and not a single record"),
     "too_many_fields": gettext_lazy("the record has more fields than the header (%(detail)s)"),
     "short_record": gettext_lazy("record %(detail)s ends before a column that is needed"),
     "too_many_rows": gettext_lazy("there are more than %(detail)s records; split the file"),
-    "too_many_columns": gettext_lazy("there are more than %(detail)s columns"),
+    "too_many_columns": gettext_lazy("there are more than %(detail)s columns; take out those that are not needed"),
     "zip_bomb": gettext_lazy("unpacked, the workbook would be far too large (%(detail)s)"),
     "merged_cells": gettext_lazy("the cells %(detail)s are merged: whose value it is cannot be said; unmerge them"),
     "choose_sheet": gettext_lazy("several sheets hold something: say which (%(detail)s)"),
@@ -80,6 +81,10 @@ REASONS = {
     "withdrawn": gettext_lazy("the person has withdrawn; their answers do not come back"),
     "own_export": gettext_lazy("this person's answers are in this study already"),
     "conflict": gettext_lazy("another text is stored; it stays"),
+    "nobody_known": gettext_lazy(
+        "nobody of this file is known here, although the survey holds people from such files: if they are the same "
+        "people, import nothing and choose the columns as the last time"
+    ),
     "time_unreadable": gettext_lazy("stored, but its time could not be read"),
 }
 

@@ -16,14 +16,16 @@ from django.utils import timezone
 
 from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittings_import
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.services import InstrumentIncompleteError, instrument_check
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
 from surveys.import_known import known_people, same_files
 from surveys.import_platform import batch_create, platform_compare, platform_store
 from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
+from surveys.importers.faults import Fault
 from surveys.importers.formats import plan_file
 from surveys.importers.items import Item
-from surveys.importers.plan import Plan, PlannedAnswer
+from surveys.importers.plan import UNNAMED, Plan, PlannedAnswer
 from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
 from surveys.services import survey_create, withdrawn_digest
@@ -76,6 +78,7 @@ def answers_import(
     actor: User | None,
     dry_run: bool = False,
     shown: str | None = None,
+    draft_key: UUID | None = None,
 ) -> ImportReport:
     """Import the answers of the files, or (`dry_run`) say what would happen. Repeating brings in only what is new.
 
@@ -84,7 +87,7 @@ def answers_import(
     people who are there. A dozen queries, and one insert per 2,000 rows.
 
     `shown` is the digest of the dry run that the person has seen; where it would come out otherwise now, nothing is
-    stored.
+    stored. `draft_key` is that of the draft it is imported from, kept with the batch.
 
     Raises ImportTargetError, ImportStaleError.
     """
@@ -93,6 +96,8 @@ def answers_import(
     plans = [plan_file(file.data, format_name=format_name, settings=settings, items=items) for file in files]
     study = Study.objects.select_for_update().get(pk=instrument.study_id)  # two imports of one file come in a row
     report = ImportReport(list(files), plans)
+    if not report.fault and any(plan.answers for plan in plans):
+        plans[0].error = _unfit(instrument)
     if report.fault:
         return report
     for number, plan in enumerate(plans):
@@ -104,7 +109,7 @@ def answers_import(
         platform_compare(study, report)
         _seal(report, settings, target, shown)
         if not dry_run and report.people:
-            platform_store(report, settings=settings, actor=actor, study=study)
+            platform_store(report, settings=settings, actor=actor, study=study, draft_key=draft_key)
         return report
     survey = report.survey = _survey_of(instrument, target)
     people = _compare(report, study, survey)
@@ -119,8 +124,19 @@ def answers_import(
     if target is None:
         raise ImportTargetError("no_title")
     survey = survey or _survey_create(instrument, target, actor)
-    _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor)
+    _store(report, people, survey, {stimulus.position: stimulus.pk for stimulus in stimuli}, settings, actor, draft_key)
     return report
+
+
+def _unfit(instrument: Instrument) -> Fault | None:
+    """Why the import could not freeze the instrument; said by the dry run too."""
+    if instrument.state == Instrument.State.FROZEN:
+        return None
+    try:
+        instrument_check(instrument)
+    except InstrumentIncompleteError as error:
+        return Fault("instrument_incomplete", detail=str(error))
+    return None
 
 
 def digest_of(value: Any) -> str:
@@ -223,6 +239,22 @@ def _refused_of(study: Study, plans: Sequence[Plan]) -> dict[str, str]:
     return refused
 
 
+def _warn_of_strangers(report: ImportReport, survey: Survey, known: set[str]) -> None:
+    """Where people have no names, a longer export should hold those who are here.
+
+    With none of them a column was taken for something else than last time, and everybody would be here twice. A query
+    per file.
+    """
+    for number, plan in enumerate(report.plans):
+        nameless = {row for row, external_id in plan.external_ids.items() if external_id.startswith(UNNAMED)}
+        if not nameless or any(plan.external_ids[row] in known for row in nameless):
+            continue
+        kind = (plan.format or "").rpartition("_")[0]
+        if survey.import_batches.filter(format__startswith=f"{kind}_").exists():
+            first = next(answer.record for answer in plan.answers if answer.respondent in nameless)
+            report.warnings.append(Named(number, first, "nobody_known"))
+
+
 def _compare(report: ImportReport, study: Study, survey: Survey | None) -> list[Person]:
     """Sort the planned answers into new, there already, conflict, withdrawn and exported from here.
 
@@ -230,6 +262,8 @@ def _compare(report: ImportReport, study: Study, survey: Survey | None) -> list[
     """
     known = _people_of(survey)
     refused = _refused_of(study, report.plans)
+    if survey:
+        _warn_of_strangers(report, survey, {*known, *refused})
     touched: dict[str, Person] = {}
     for number, plan in enumerate(report.plans):
         for answer in plan.answers:
@@ -258,9 +292,10 @@ def _store(
     stimuli: dict[int, int],
     settings: dict[str, Any],
     actor: User | None,
+    draft_key: UUID | None,
 ) -> None:
     now = timezone.now()
-    batch = batch_create(report, survey, settings, actor)
+    batch = batch_create(report, survey, settings, actor, draft_key)
     newcomers = [person for person in people if person.participant is None]
     respondents = Respondent.objects.bulk_create(
         [Respondent(study_id=survey.instrument.study_id, kind=Respondent.Kind.HUMAN) for _person in newcomers],

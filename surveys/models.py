@@ -302,6 +302,10 @@ class ImportBatch(models.Model):
     skipped = models.JSONField(default=list)  # [{"record": 3, "reason": "rejected"}, …]
     made_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     made_at = models.DateTimeField(auto_now_add=True)
+    draft_key = models.UUIDField(null=True)  # of the draft that was confirmed: pressed twice, it imports once
+
+    class Meta:
+        indexes = [models.Index(fields=["draft_key"], name="importbatch_by_draft")]
 
     def __str__(self) -> str:
         return f"{self.format} into {self.survey_id}"
@@ -392,12 +396,16 @@ class Exclusion(models.Model):
     at = models.DateTimeField(auto_now_add=True)
     lifted_at = models.DateTimeField(null=True)
     reason_before = models.CharField(max_length=200, blank=True)  # the sitting's, which lifting brings back
+    standing_before = models.CharField(max_length=10, default=Sitting.Standing.COUNTED)  # excluded: by an import
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
                 fields=["rule", "sitting"], condition=Q(lifted_at__isnull=True), name="exclusion_one_live_per_rule"
-            )
+            ),
+            models.CheckConstraint(
+                condition=Q(standing_before__in=["counted", "excluded"]), name="exclusion_known_standing_before"
+            ),
         ]
 
     def __str__(self) -> str:

@@ -101,7 +101,7 @@ def plan_wide(table: Table, items: Items, settings: Settings, plan: Plan) -> Non
         if not consents.given(record):
             answers.skip(record.number, "no_consent")
             continue
-        respondent = _person(record, who, when, table, places, answers)
+        respondent = _person(record, who, when, consents.place, places, answers)
         if respondent:
             for place, item in places.items():
                 times = time_in(record, started), time_in(record, when)
@@ -133,15 +133,15 @@ def answer_places(table: Table, items: Items, settings: Settings) -> dict[int, I
 
 
 def _person(
-    record: Record, who: int | None, when: int | None, table: Table, places: dict[int, Item], answers: Answers
+    record: Record, who: int | None, when: int | None, consent: int | None, places: dict[int, Item], answers: Answers
 ) -> str | None:
     """Who gave the record's answers; None where it is skipped, as a second one of the same person is."""
     if who is None:
-        # With a time the record is known by it, so that an answer edited later is told as a conflict.
-        own = [record.cell(when).strip()] if when is not None else []
-        if not any(own):
-            own = [record.cell(place) for place in places]
-        return answers.unnamed(record.number, [*map(folded, table.header), *own])
+        # What is theirs and stays when the form's questions are reworded, or columns are moved or added.
+        own = [folded(record.cell(place)) if place is not None else "" for place in (when, consent)]
+        texts = {item.number: line_ends(record.cell(place)).strip() for place, item in places.items()}
+        own += [f"{number}\x1e{text}" for number, text in sorted(texts.items()) if text]
+        return answers.unnamed(record.number, own)
     if answers.knows(record.cell(who)):
         answers.skip(record.number, "duplicate_respondent")
         return None

@@ -14,6 +14,7 @@ from surveys.importers.times import DAY_FIRST, MONTH_FIRST, date_order, instant,
 
 MAX_TEXT = 2_000  # corpus.services.MAX_ANSWER_CHARACTERS, which a test compares
 MAX_ID = 100
+UNNAMED = "unnamed:"
 
 Column = str | int
 
@@ -196,10 +197,10 @@ class Answers:
 
     def unnamed(self, record: int, identity: Iterable[str]) -> str:
         """A pseudonym for somebody the file does not name: the same for the same record of a later, longer export."""
-        digest = hashlib.sha256("\x1f".join(identity).encode()).hexdigest()[:20]
+        digest = hashlib.sha256("\x1f".join(identity).encode(errors="surrogatepass")).hexdigest()[:20]
         self._unnamed[digest] = count = self._unnamed.get(digest, 0) + 1
         name = f"row:{record}"
-        self.plan.external_ids[name] = f"unnamed:{digest}:{count}"
+        self.plan.external_ids[name] = f"{UNNAMED}{digest}:{count}"
         return name
 
     def add(

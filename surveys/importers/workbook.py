@@ -22,7 +22,7 @@ MAX_RATIO = 300  # of one part larger than RATIO_FROM; real sheets come to 10 to
 RATIO_FROM = 4 * 1024 * 1024
 MAX_PARTS = 2_000
 MAX_ROWS = 200_000
-MAX_COLUMNS = 1_000
+MAX_COLUMNS = 300  # each is a field of the form that says what it is; a request may have 1,000
 # The parts that hold cells; pictures, macros and the rest are not even unpacked.
 _READ = re.compile(r"(\[Content_Types\]\.xml|_rels/\.rels|xl/.*\.(xml|rels)|docProps/.*\.xml)")
 _NOT_READ = re.compile(r"xl/(media|drawings|charts|embeddings|printerSettings|theme|externalLinks|pivot\w*)/")

@@ -141,6 +141,21 @@ def test_two_rules_hold_until_both_are_lifted(cast: Cast, survey: Survey, first_
     assert standing(person) == ("counted", "as it was")
 
 
+@pytest.mark.parametrize("first_lifted", [0, 1])
+def test_who_was_excluded_where_they_come_from_stays_so_when_all_is_lifted(
+    cast: Cast, survey: Survey, first_lifted: int
+) -> None:
+    person = make_person(survey, minutes=1, standing="excluded")
+    sitting = sitting_of(person)
+    Sitting.objects.filter(pk=sitting.pk).update(standing_reason="as it came")
+    by_hand = sitting_exclude(survey=survey, sitting_id=sitting.pk, reason="knows it", actor=cast.alice).rule
+    rules = [by_hand, apply(survey, "total_faster", 5, cast.alice, "too fast")]
+    assert rules[1].exclusions.filter(sitting=sitting).exists()
+    assert rule_lift(rule=rules[first_lifted], actor=cast.alice) == 0
+    assert rule_lift(rule=rules[1 - first_lifted], actor=cast.alice) == 0
+    assert standing(person) == ("excluded", "as it came")
+
+
 def test_newcomers_are_taken_only_when_asked(cast: Cast, survey: Survey) -> None:
     make_person(survey, minutes=1)
     rule = apply(survey, "total_faster", 5, cast.alice)

@@ -115,11 +115,41 @@ def test_another_text_is_a_conflict_and_nothing_is_overwritten(run: Any) -> None
     assert {"record": 4, "reason": "conflict", "item": 1} in ImportBatch.objects.order_by("pk").last().skipped
 
 
-def test_a_form_edited_after_the_first_import_is_a_conflict(run: Any) -> None:
+def test_a_form_with_another_header_brings_nobody_twice_and_nobody_back(run: Any) -> None:
+    rows = "05.03.2024 19:41:09,да,,кошка,дети\n05.03.2024 19:42:09,да,,мышь бежит,двор\n"
+    run((FORM + rows).encode())
+    withdraw(Participant.objects.filter(respondent__sittings__answers__text="кошка").distinct().get().external_id)
+    report = run((FORM.replace("Согласны?", "Согласие") + rows).encode())
+    assert (report.counts["imported"], report.counts["already"]) == (0, 2) and not report.warnings
+    assert {named.reason for named in report.skipped} == {"withdrawn"} and Respondent.objects.count() == 2
+
+
+def test_a_form_of_which_nobody_is_known_is_told(run: Any) -> None:
     row = "05.03.2024 19:41:09,да,,кошка,дети\n"
-    run((FORM + row).encode())
-    report = run((FORM + row.replace("кошка", "кот")).encode())
-    assert report.counts["conflicts"] == 1 and report.counts["imported"] == 0 and len(stored()) == 2
+    assert not run((FORM + row).encode()).warnings
+    report = run((FORM + row.replace("05.03", "06.03")).encode(), dry_run=True)
+    assert [(named.record, named.reason) for named in report.warnings] == [(1, "nobody_known")]
+    assert report.counts["imported"] == 2, "a note, no refusal: they may be other people"
+    longer = run((FORM + row + row.replace("05.03", "06.03")).encode())
+    assert not longer.warnings and longer.counts["imported"] == 2
+    assert not run(WHOLE, dry_run=True).warnings, "named people are known by their names"
+
+
+def test_an_instrument_that_is_not_complete_is_told_before_the_import(
+    run: Any, cast: Cast, instrument: Instrument, tmp_path: Path, capsys: Any
+) -> None:
+    instrument.instruction = ""
+    instrument.save(update_fields=["instruction"])
+    for how in ({"dry_run": True}, {}):
+        report = run(WHOLE, **how)
+        assert report.fault and report.fault[1].code == report.as_json()["error"] == "instrument_incomplete"
+        assert report.fault[1].detail and report.counts["imported"] == 0
+    path = tmp_path / "pool.tsv"
+    path.write_bytes(WHOLE)
+    arguments = [str(path), f"--study={cast.study.slug}", f"--instrument={instrument.slug}", "--survey=Old data"]
+    with pytest.raises(CommandError, match="instrument is not complete"):
+        call_command("answers_import", *arguments, f"--consent-statement={STATEMENT}")
+    assert not Survey.objects.exists() and not Respondent.objects.exists()
 
 
 def test_who_has_withdrawn_does_not_come_back(run: Any) -> None:

@@ -1,19 +1,23 @@
 """The researcher's pages, through HTTP: send, choose, look, import, look again."""
 
 import re
+import threading
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.db import connection
 from django.test import Client
 from django.utils import timezone
 from pytest_django import Settings
 
 from corpus.models import Answer, Instrument
+from reports.withdrawal import participant_withdraw
 from studies.services import blinding_impose, membership_set
 from surveys.import_drafts import draft_path, drafts_sweep
+from surveys.importers.workbook import MAX_COLUMNS
 from surveys.models import ImportBatch, ImportDraft, PlatformRecord, Survey
 from tests.conftest import Cast
 from tests.surveys.importing.conftest import STATEMENT, toloka, workbook
@@ -238,6 +242,86 @@ def test_files_go_when_they_are_imported_discarded_or_a_day_old(desk: Desk, data
     ImportDraft.objects.update(made_at=timezone.now() - timedelta(hours=25))
     drafts_sweep()
     assert list((data_dir / "imports").iterdir()) == [] and not ImportDraft.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("tail", ["", "new/", "draft"])
+def test_any_page_of_imports_takes_old_files_away(desk: Desk, cast: Cast, data_dir: Path, tail: str) -> None:
+    membership_set(user=cast.bob, study=cast.study, role="researcher", actor=cast.alice)
+    desk.send(WHOLE, "pool.tsv")
+    ImportDraft.objects.update(made_at=timezone.now() - timedelta(hours=25))
+    if tail == "draft":
+        assert desk.client.get(desk.address).status_code == 404
+    else:
+        assert cast.client(cast.bob).get(LIST + tail).status_code == 200
+    assert list((data_dir / "imports").iterdir()) == [] and not ImportDraft.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_withdrawal_takes_every_file_of_the_study_away(desk: Desk, survey: Survey, data_dir: Path) -> None:
+    desk.send(WHOLE, "pool.tsv")
+    participant_withdraw(participant_id=participant(survey, "p1").pk, way="request")
+    assert list((data_dir / "imports").iterdir()) == [] and not ImportDraft.objects.exists()
+
+
+def test_ones_own_files_stand_in_the_list_and_can_be_thrown_away(desk: Desk, cast: Cast) -> None:
+    membership_set(user=cast.bob, study=cast.study, role="researcher", actor=cast.alice)
+    assert "not imported" not in desk.client.get(LIST).content.decode()
+    desk.send(WHOLE, "pool.tsv")
+    page = desk.client.get(LIST).content.decode()
+    assert "pool.tsv" in page and f'action="{desk.address}discard/"' in page
+    assert "pool.tsv" not in cast.client(cast.bob).get(LIST).content.decode()
+    desk.client.post(f"{desk.address}discard/")
+    assert "pool.tsv" not in desk.client.get(LIST).content.decode()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_pressed_several_times_it_is_imported_once_and_everybody_lands_there(desk: Desk, cast: Cast) -> None:
+    desk.send(WHOLE, "pool.tsv")
+    shown = re.search(r'name="shown" value="(\w+)"', desk.choose())[1]  # type: ignore[index]
+    clients = [cast.client(cast.alice) for _ in range(4)]
+    found: list[str] = []
+
+    def press(client: Client) -> None:
+        try:
+            found.append(client.post(f"{desk.address}import/", {"shown": shown})["Location"])
+        finally:
+            connection.close()
+
+    threads = [threading.Thread(target=press, args=[client]) for client in clients]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    batch = ImportBatch.objects.get()
+    assert found == [f"{LIST}{batch.pk}/"] * 4 and len(stored()) == 4
+    assert desk.client.get(desk.address)["Location"] == f"{LIST}{batch.pk}/"
+    for client in clients:
+        assert "Nothing was imported" not in client.get(f"{LIST}{batch.pk}/").content.decode()
+    membership_set(user=cast.bob, study=cast.study, role="researcher", actor=cast.alice)
+    assert cast.client(cast.bob).post(f"{desk.address}import/", {"shown": shown}).status_code == 404
+
+
+def test_an_instrument_that_is_not_complete_is_told_on_the_page(desk: Desk) -> None:
+    desk.send(WHOLE, "pool.tsv")
+    page = desk.choose()
+    desk.instrument.instruction = ""
+    desk.instrument.save(update_fields=["instruction"])
+    assert desk.confirm(page)["Location"] == desk.address
+    page = desk.page()
+    assert page.count("the instrument is not complete yet") == 2 and 'name="shown"' not in page
+
+
+def test_as_many_columns_as_are_allowed_can_be_chosen_among(desk: Desk) -> None:
+    def table(columns: int) -> bytes:
+        header = ["кто", "номер", "слова", *(f"x{n}" for n in range(3, columns))]
+        return (",".join(header) + "\n" + ",".join(["а-1", "1", "кошка", *"-" * (columns - 3)]) + "\n").encode()
+
+    desk.send(table(MAX_COLUMNS))
+    page = desk.choose(**{"role-0": "respondent", "role-1": "item", "role-2": "answer"})
+    desk.confirm(page)
+    assert stored() == {("а-1", 1): "кошка"}
+    assert f"more than {MAX_COLUMNS} columns" in desk.send(table(MAX_COLUMNS + 1))
 
 
 def test_others_see_and_write_nothing(desk: Desk, cast: Cast, run: Any) -> None:
