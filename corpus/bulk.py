@@ -8,6 +8,7 @@ from django.db import transaction
 
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import (
+    INCOMPLETE,
     MAX_ANSWER_CHARACTERS,
     AnswerTooLongError,
     AnswerUnstorableError,
@@ -17,7 +18,6 @@ from corpus.services import (
 )
 
 BATCH = 2_000
-INCOMPLETE = "incomplete where it was imported from"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,17 +9,21 @@ from corpus.tokens import word_tokens
 MARK = "[…]"
 WORDS = 3
 """Shorter texts are nobody's own: «не знаю» in a note is no quotation."""
+ID_CHARACTERS = 6
+"""Shorter ids stand in texts by chance: «w1», «2024»."""
 
 
 class Quoted:
-    """Takes the given texts out of others, whatever the case and the white space between the words."""
+    """Takes the given texts out of others, whatever the case and the white space between the words; and whole ids."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, texts: Iterable[str], ids: Iterable[str] = ()) -> None:
         own = {text.strip() for text in texts if len(word_tokens(text)) >= WORDS}
         # The longest first: a text may contain another.
         patterns = [
             r"\s+".join(map(re.escape, text.split())) for text in sorted(own, key=lambda text: (-len(text), text))
         ]
+        names = {name.strip() for name in ids if len(name.strip()) >= ID_CHARACTERS}
+        patterns += [rf"(?<!\w){re.escape(name)}(?!\w)" for name in sorted(names, key=lambda name: (-len(name), name))]
         self._pattern = re.compile("|".join(patterns), re.IGNORECASE) if patterns else None
 
     def out_of(self, text: str) -> str:

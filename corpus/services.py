@@ -61,6 +61,7 @@ class InstrumentIncompleteError(Exception):
 
 # Twelve given words come to about a hundred characters; ten times the longest imaginable answer is still short.
 MAX_ANSWER_CHARACTERS = 2_000
+INCOMPLETE = "incomplete where it was imported from"
 
 
 @transaction.atomic
@@ -380,9 +381,13 @@ def sitting_withdraw(*, sitting_id: int, reason: str, actor: User | None) -> lis
 
 @transaction.atomic
 def standing_reasons_blank(*, study: Study, blank: Callable[[str], str]) -> int:
-    """Take quotations out of the reasons of the study's sittings. Returns how many changed."""
+    """Take quotations out of the reasons why people excluded sittings of the study. Returns how many changed.
+
+    Other reasons are our own words, such as who left: they may equal what somebody answered, and quote nobody.
+    """
     changed = 0
-    for sitting in Sitting.objects.filter(instrument__study=study).exclude(standing_reason="").only("standing_reason"):
+    excluded = Sitting.objects.filter(instrument__study=study, standing=Sitting.Standing.EXCLUDED)
+    for sitting in excluded.exclude(standing_reason__in=["", INCOMPLETE]).only("standing_reason"):
         reason = blank(sitting.standing_reason)
         if reason != sitting.standing_reason:
             sitting.standing_reason = reason

@@ -130,13 +130,14 @@ def _gathered(study: Study, participant: Participant, way: str, actor: User | No
         texts |= {one for one in [value, *(past.get("value") for past in earlier)] if isinstance(one, str)}
     lower_case = participant.survey.instrument.lower_case
     shown = {display_text(text, lower_case=lower_case) for text in texts}
+    ids = {participant.external_id, participant.visit_id} - {""}
     return Withdrawal(
         study=study,
         participant=participant,
         sitting_ids=sitting_ids,
         answer_ids=list(answers.values_list("pk", flat=True)),
-        quoted=Quoted(texts | shown),
-        ids={participant.external_id, participant.visit_id} - {""},
+        quoted=Quoted(texts | shown, ids),
+        ids=ids,
         how=str(way),
         actor=actor,
     )

@@ -3,6 +3,12 @@ from corpus.quoting import MARK, Quoted
 TEXT = "Кошка сидит на столе."
 
 
+def test_ids_are_taken_out_whole_and_only_where_they_are_long() -> None:
+    quoted = Quoted([], ["5f2c9d00aa", "w1", "PERSON7", " "])
+    assert quoted.out_of("worker 5F2C9D00AA, person7; w1") == f"worker {MARK}, {MARK}; w1"
+    assert quoted.out_of("x5f2c9d00aa 5f2c9d00aab PERSON77") == "x5f2c9d00aa 5f2c9d00aab PERSON77"
+
+
 def test_a_text_is_taken_out_whatever_case_and_spaces() -> None:
     quoted = Quoted([TEXT, "кошка сидит на столе"])
     assert quoted.out_of("«КОШКА  сидит\nна столе.» — так нельзя") == f"«{MARK}» — так нельзя"

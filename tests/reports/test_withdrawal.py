@@ -17,6 +17,7 @@ from annotation.models import Campaign, Item, Rater
 from annotation.places import adjudication_record, label_withdraw
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Answer, AnswerRevision, Sitting
+from corpus.services import INCOMPLETE
 from reports import withdrawal
 from reports.exports import EXPORTS
 from reports.withdrawal import Way, participant_withdraw
@@ -284,7 +285,14 @@ def test_what_is_left_of_a_person(person: Participant) -> None:
     assert {exposure.duration_ms, exposure.pastes, exposure.pasted_characters, exposure.translated} == {None}
     assert exposure.device == ""
     entry = AuditEntry.objects.get(action="participant_withdraw")
-    assert entry.detail == {"way": "receipt", "sittings": 1, "campaign_answers": 0, "notes": 0, "participant": 1}
+    assert entry.detail == {
+        "way": "receipt",
+        "sittings": 1,
+        "campaign_answers": 0,
+        "notes": 0,
+        "participant": 1,
+        "import_drafts": 0,
+    }
 
 
 def test_labels_agreement_and_results_forget_them(person: Participant, judged: Campaign, cast: Cast) -> None:
@@ -302,6 +310,35 @@ def test_labels_agreement_and_results_forget_them(person: Participant, judged: C
     page = cast.client(cast.alice).get("/studies/ours/results/").content.decode()
     assert "1 withdrawn" in page
     assert "1 withdrawn" in cast.client(cast.alice).get("/studies/ours/").content.decode()
+
+
+def test_an_id_in_what_researchers_wrote_goes_too(
+    person: Participant, other: Participant, judged: Campaign, cast: Cast
+) -> None:
+    Blinding.objects.all().delete()
+    told = f"same as {PLATFORM_ID.upper()}, see the platform"
+    sitting_exclude(survey=person.survey, sitting_id=sitting_of(other).pk, reason=told, actor=cast.alice)
+    neighbour = Judgement.objects.filter(answer__sitting__respondent=other.respondent).first()
+    Judgement.objects.filter(pk=neighbour.pk).update(reason=told)
+    assert columns_with(f"as {PLATFORM_ID}") == {
+        "corpus_sitting.standing_reason",
+        "scoring_judgement.reason",
+        "studies_auditentry.detail",
+        "surveys_exclusionrule.reason",
+    }
+    participant_withdraw(participant_id=person.pk, way=Way.REQUEST, reason=f"letter of {PLATFORM_ID}", actor=cast.alice)
+    assert columns_with(PLATFORM_ID) == set()
+    assert sitting_of(other).standing_reason == "same as […], see the platform"
+
+
+@pytest.mark.parametrize("ours", ["left by the participant", "screened out by the questionnaire", INCOMPLETE])
+def test_our_own_words_stay_though_somebody_answered_just_so(survey: Survey, ours: str) -> None:
+    person, other, excluded = make_person(survey, [ours]), make_person(survey), make_person(survey)
+    Sitting.objects.filter(respondent=other.respondent).update(standing_reason=ours)
+    standing = "excluded" if ours == INCOMPLETE else "counted"
+    Sitting.objects.filter(respondent=excluded.respondent).update(standing=standing, standing_reason=ours)
+    participant_withdraw(participant_id=person.pk, way=Way.RECEIPT)
+    assert sitting_of(other).standing_reason == sitting_of(excluded).standing_reason == ours
 
 
 def test_an_open_sitting_is_stopped_and_takes_no_more(survey: Survey) -> None:
