@@ -15,6 +15,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittings_import
+from corpus.checks import finding_text
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import InstrumentIncompleteError, instrument_check
 from studies.models import Study, User
@@ -29,6 +30,8 @@ from surveys.importers.plan import UNNAMED, Plan, PlannedAnswer
 from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
 from surveys.services import survey_create, withdrawn_digest
+
+NAMED_PROBLEMS = 5  # of an instrument that is not complete; its own page has them all
 
 
 class ImportTargetError(Exception):
@@ -132,10 +135,10 @@ def _unfit(instrument: Instrument) -> Fault | None:
     """Why the import could not freeze the instrument; said by the dry run too."""
     if instrument.state == Instrument.State.FROZEN:
         return None
-    try:
-        instrument_check(instrument)
+    try:  # locked, so that nobody takes something out of it before it is frozen
+        instrument_check(Instrument.objects.select_for_update().get(pk=instrument.pk))
     except InstrumentIncompleteError as error:
-        return Fault("instrument_incomplete", detail=str(error))
+        return Fault("instrument_incomplete", detail="; ".join(map(finding_text, error.problems[:NAMED_PROBLEMS])))
     return None
 
 
