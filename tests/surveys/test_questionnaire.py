@@ -66,13 +66,12 @@ def test_what_is_missing_or_cannot_be_is_said_and_nothing_typed_is_lost(survey: 
     assert not QuestionResponse.objects.exists()
 
 
-@pytest.mark.parametrize("value", ["x", ["f", "m"], "\x00"])
-def test_a_value_that_is_no_option_is_refused(survey: Survey, value: object) -> None:
+@pytest.mark.parametrize("value", ["x", "f,m", "\x00"])
+def test_a_value_that_is_no_option_is_refused(survey: Survey, value: str) -> None:
     sex = add(survey, "sex", kind="single", options=options("f", "m"), required=True)
     visitor = Visitor(survey).start()
     page = visitor.client.post(f"{visitor.address}questions/before/", {name(sex): value})
-    kept = QuestionResponse.objects.filter(question=sex).first()
-    assert (page.status_code == 422 and kept is None) or kept.value == "m"  # of two sent values a form keeps the last
+    assert page.status_code == 422 and not QuestionResponse.objects.exists()
 
 
 def test_a_question_between_comes_in_its_place(survey: Survey) -> None:
