@@ -64,9 +64,6 @@ def give(item: Item, rater: Rater) -> Place:
     had = Place.objects.filter(item=item, rater=rater).first()
     if had is not None:
         return had
-    had = Place.objects.filter(item=item, rater=rater).first()
-    if had is not None:
-        return had
     place = Place.objects.filter(item=item, state=Place.State.FREE).order_by("number").first()
     assert place is not None
     place.state, place.rater, place.held_at = Place.State.HELD, rater, item.campaign.opened_at

@@ -245,7 +245,7 @@ def test_hostile_answer_stays_text(cast: Cast, campaign: Campaign, raters: list[
 def test_member_begins_without_having_been_a_rater(cast: Cast, campaign: Campaign) -> None:
     Rater.objects.filter(user=cast.rita).delete()
     client = cast.client(cast.rita)
-    assert "0" in page(client, reverse("rate_home"))
+    assert "0 of " in page(client, reverse("rate_home"))
     assert not Rater.objects.filter(user=cast.rita).exists()
     assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 302
     assert Rater.objects.get(user=cast.rita).places.count() == 1
@@ -272,7 +272,8 @@ def test_adjudicator_decides(cast: Cast, split: Campaign, raters: list[Rater]) -
     address = client.get(reverse("decide_next", args=[split.pk])).url
     text = page(client, address)
     assert "Yes: <span" in text
-    assert not any(name in text for name in ("lena", "misha", "R1", "R2", "R3"))
+    words = set(re.findall(r"\w+", text))  # whole words: a random token of the form may hold "R3"
+    assert not words & {"lena", "misha", "R1", "R2", "R3"}
     assert 'name="c-order"' in text
     assert 'name="c-logical"' not in text
     no = {"c-order": "0"}
