@@ -25,7 +25,7 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.models import Campaign, Item, Place, Rater
-from annotation.selectors import chosen_at, criteria_judged, places_open_to
+from annotation.selectors import chosen_at, criteria_asked, places_open_to
 from annotation.votes import criteria_undecided
 from scoring.models import Criterion, Judgement, Round
 from scoring.services import RoundClosedError, Verdict, judgements_record, judgements_retract
@@ -113,7 +113,7 @@ def place_judge(
     place = _place_lock(place_uuid, rater)
     if place.campaign.state == Campaign.State.CLOSED:
         raise CampaignClosedError
-    criteria = criteria_judged(place.campaign.round)
+    criteria = criteria_asked(place.campaign)
     verdicts = _verdicts(criteria, values, not_attempt=not_attempt)
     if version != place.version:
         if _is_stored(place, rater, verdicts):
@@ -202,7 +202,7 @@ def label_withdraw(*, place_id: int, actor: User, reason: str) -> Place:
     return _label_take_back(place, actor=actor, reason=reason)
 
 
-def _label_take_back(place: Place, *, actor: User, reason: str) -> Place:
+def _label_take_back(place: Place, *, actor: User | None, reason: str) -> Place:
     if place.state != Place.State.DONE or place.rater is None:
         return place
     judgements_retract(round_id=place.campaign.round_id, answer_id=place.item.answer_id, judge_id=place.rater.judge_id)
@@ -250,7 +250,7 @@ def adjudication_record(
     if not undecided:
         raise NotUndecidedError
     # What is no attempt is 0 on every criterion, those among them on which the raters agreed.
-    criteria = criteria_judged(item.campaign.round) if not_attempt else undecided
+    criteria = criteria_asked(item.campaign) if not_attempt else undecided
     round_ = Round.objects.get(adjudicates=item.campaign.round_id)
     verdicts = _verdicts(criteria, values, not_attempt=not_attempt, reason=reason.strip())
     earlier = Judgement.objects.filter(round=round_, answer=item.answer_id, retracted_at__isnull=True)

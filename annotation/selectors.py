@@ -11,11 +11,11 @@ from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
-from annotation.models import Campaign, Guideline, Item, Place, Rater
+from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater
 from corpus.display import display_text
 from corpus.models import Answer, Instrument, Sitting
 from corpus.tokens import is_refusal
-from scoring.models import Criterion, Judgement, Round
+from scoring.models import Criterion, Judgement
 from studies.models import Membership, Role, Study, User
 
 # --- what raters see ---------------------------------------------------------------------------------------------
@@ -59,9 +59,9 @@ def place_of(user: User, place_uuid: UUID) -> Place | None:
     )
 
 
-def criteria_judged(round_: Round) -> list[Criterion]:
-    """The criteria that people judge, in the rubric's order. One query."""
-    return list(Criterion.objects.filter(rubric_id=round_.rubric_id, kind=Criterion.Kind.JUDGED).order_by("position"))
+def criteria_asked(campaign: Campaign) -> list[Criterion]:
+    """The criteria that the campaign's raters are asked, in the rubric's order. One query."""
+    return list(campaign.criteria.order_by("position"))
 
 
 @dataclass(frozen=True)
@@ -242,12 +242,11 @@ def campaign_preview(
 
 
 def campaigns_of(study: Study) -> QuerySet[Campaign]:
-    """With the number of places that are asked for and of those done. One query."""
+    """With the number of judgements that are done, of `n_places` asked for. One query."""
     return (
         study.campaigns.select_related("adjudicator__user")
         .annotate(
-            n_places=Count("places", filter=~Q(places__state=Place.State.VOID)),
-            n_done=Count("places", filter=Q(places__state=Place.State.DONE)),
+            n_done=Count("places", filter=Q(places__state=Place.State.DONE, places__purpose=Purpose.RATING)),
         )
         .order_by("-opened_at")
     )
@@ -292,7 +291,7 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     table = []
     for rater in raters:
         own = counts.get(rater.pk, Counter())
-        table.append(RaterProgress(rater.user.username, rater, own["done"], own["held"], own["withdrawn"]))
+        table.append(RaterProgress(rater.name, rater, own["done"], own["held"], own["withdrawn"]))
     table += [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting.select_related("user")]
     return table
 

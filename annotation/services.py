@@ -15,7 +15,7 @@ from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
 from annotation.models import Campaign, Guideline, Item, Place, Rater
 from annotation.selectors import Candidate, candidates
 from corpus.models import Instrument
-from scoring.models import Judge, Round, Rubric
+from scoring.models import Criterion, Judge, Round, Rubric
 from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC, RUBRICS, round_close
 from studies.models import Membership, Role, Study, User
 from studies.services import audit_record, blinding_impose, blinding_lift
@@ -60,6 +60,8 @@ def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
 
 
 def _rater_blind(rater: Rater) -> None:
+    if rater.user is None:  # known only from an imported file: opens no pages
+        return
     for campaign in Campaign.objects.filter(study=rater.study_id, state=Campaign.State.OPEN):
         blinding_impose(user=rater.user, study=rater.study, cause=blinding_cause(campaign))
 
@@ -101,14 +103,14 @@ def guideline_ensure(study: Study, rubric: Rubric) -> Guideline:
     others.
     """
     known = Guideline.objects.filter(study=study).order_by("-version")
-    if rubric.slug == CHILDREN_RUBRIC:
-        newest, text = known.filter(text=CHILDREN_GUIDELINE).first(), CHILDREN_GUIDELINE
-    else:
-        newest, text = known.exclude(text=CHILDREN_GUIDELINE).first(), DEFAULT_GUIDELINE
+    newest = known.filter(rubric_slug=rubric.slug).first()
     if newest is not None:
         return newest
+    text = CHILDREN_GUIDELINE if rubric.slug == CHILDREN_RUBRIC else DEFAULT_GUIDELINE
     last = known.first()
-    return Guideline.objects.create(study=study, version=last.version + 1 if last else 1, text=text)
+    return Guideline.objects.create(
+        study=study, rubric_slug=rubric.slug, version=last.version + 1 if last else 1, text=text
+    )
 
 
 @transaction.atomic
@@ -156,12 +158,15 @@ def campaign_open(
         raters_per_answer=raters_per_answer,
         seed=seed,
         with_refusals=with_refusals,
+        n_items=len(chosen),
+        n_places=len(chosen) * raters_per_answer,
     )
+    campaign.criteria.set(judged_by.criteria.filter(kind=Criterion.Kind.JUDGED))
     _items_create(campaign, shuffled_within_stimuli(chosen, seed))
     for member in Membership.objects.filter(study=study, role=Role.RATER, is_active=True).select_related("user"):
         rater_ensure(user=member.user, study=study, actor=actor)
     for rater in Rater.objects.filter(study=study, is_active=True).select_related("user"):
-        blinding_impose(user=rater.user, study=study, cause=blinding_cause(campaign))
+        _rater_blind(rater)
     if adjudicator is not None:
         _adjudicator_name(campaign, adjudicator, actor)
     audit_record(

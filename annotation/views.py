@@ -18,7 +18,7 @@ from annotation.selectors import (
     adjudicating_member,
     campaign_preview,
     campaigns_of,
-    criteria_judged,
+    criteria_asked,
     items_removed,
     rater_of,
     raters_expected,
@@ -151,7 +151,7 @@ def campaign_answers(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "campaign": found,
         "everything": everything,
         "page": page,
-        "criteria": criteria_judged(found.round),
+        "criteria": criteria_asked(found),
         "items": items_with_votes(found, labels, list(page.object_list)),
     }
     return render(request, "annotation/campaign_answers.html", context)

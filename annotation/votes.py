@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from annotation.agreement import Agreement, Level, PercentAgreement, alpha, percent_agreement
 from annotation.models import Campaign, Item, Place
-from annotation.selectors import criteria_judged
+from annotation.selectors import criteria_asked
 from corpus.models import Sitting
 from scoring.consensus import Label, label
 from scoring.models import Criterion, Judgement
@@ -119,7 +119,7 @@ class CampaignVotes:
         items = Item.objects.filter(campaign=campaign, removed_at__isnull=True)
         if counted_only:
             items = items.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
-        self.criteria = criteria_judged(campaign.round)
+        self.criteria = criteria_asked(campaign)
         self.answer_of: dict[int, int] = {}
         self.refusals: set[int] = set()
         for pk, answer_id, is_refusal in items.order_by("position").values_list("pk", "answer_id", "is_refusal"):
@@ -198,7 +198,7 @@ def tallies_of(item: Item) -> list[Tally]:
         ).values_list("criterion_id", "value", "not_attempt")
     )
     tallies = []
-    for criterion in criteria_judged(item.campaign.round):
+    for criterion in criteria_asked(item.campaign):
         values = [value for pk, value, _ in rows if pk == criterion.pk]
         marks = sum(mark for pk, _, mark in rows if pk == criterion.pk)
         tallies.append(
@@ -230,7 +230,7 @@ def items_with_votes(
     campaign: Campaign, labels: Mapping[int, Mapping[str, Label]], pks: Sequence[int]
 ) -> list[ItemVotes]:
     """The given items with their votes by rater. Four queries, whatever the number of items."""
-    criteria = criteria_judged(campaign.round)
+    criteria = criteria_asked(campaign)
     items = {item.pk: item for item in Item.objects.filter(pk__in=pks)}
     answers = {item.answer_id for item in items.values()}
     votes = {

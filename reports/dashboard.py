@@ -9,7 +9,7 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.models import Campaign, Place
+from annotation.models import Campaign, Place, Purpose
 from corpus.models import Instrument, Respondent, Sitting
 from llmruns.models import Experiment, ModelConfig, Run
 from studies.access import Visitor
@@ -18,8 +18,7 @@ from surveys.models import Survey
 from surveys.selectors import surveys_of
 
 # A place whose judgement was withdrawn is asked of nobody any more.
-ASKED_STATES = (Place.State.FREE, Place.State.HELD, Place.State.DONE)
-ASKED = Q(state__in=ASKED_STATES)
+ASKED = Q(state__in=[Place.State.FREE, Place.State.HELD, Place.State.DONE], purpose=Purpose.RATING)
 
 
 @dataclass(slots=True)
@@ -253,7 +252,7 @@ class Work:
 
     surveys: list[Survey]  # with n_started and n_finished
     experiments: list[Experiment]  # with n_runs, n_finished, n_paused and n_incomplete
-    campaigns: list[Campaign]  # with n_places and n_done
+    campaigns: list[Campaign]  # with n_done
 
 
 def study_work(study: Study) -> Work:
@@ -263,8 +262,7 @@ def study_work(study: Study) -> Work:
         n_runs=Count("runs"), **{f"n_{state}": Count("runs", filter=Q(runs__state=state)) for state in states}
     )
     campaigns = Campaign.objects.filter(study=study).annotate(
-        n_places=Count("places", filter=Q(places__state__in=ASKED_STATES)),
-        n_done=Count("places", filter=Q(places__state=Place.State.DONE)),
+        n_done=Count("places", filter=Q(places__state=Place.State.DONE, places__purpose=Purpose.RATING)),
     )
     return Work(
         surveys=list(surveys_of(study)),

@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
-from annotation.removal import answers_remove
+from annotation.removal import answers_remove, remarks_blank
 from corpus.display import display_text
 from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.quoting import Quoted
@@ -67,6 +67,7 @@ def _notes(found: Withdrawal) -> int:
     return (
         reasons_blank(study=found.study, answer_ids=found.answer_ids, blank=blank)
         + standing_reasons_blank(study=found.study, blank=blank)
+        + remarks_blank(study=found.study, blank=blank)
         + audit_quotations_blank(study=found.study, blank=found.quoted.out_of_json)
     )
 

@@ -90,6 +90,7 @@ class Round(models.Model):
         RATING = "rating", _("rating")
         REPEAT = "repeat", _("repeat")
         TRAINING = "training", _("training")
+        GOLD = "gold", _("gold")
         ADJUDICATION = "adjudication", _("adjudication")
         AUTOMATIC = "automatic", _("automatic")
         IMPORTED = "imported", _("imported")
@@ -132,6 +133,8 @@ class Judgement(models.Model):
     not_attempt = models.BooleanField(default=False)  # the rater saw no attempt at the task: 0 everywhere
     confidence = models.FloatField(null=True)
     reason = models.TextField(blank=True)
+    # The judgement of another answer with the same text, of which this is a copy: the judge gave one vote, not two.
+    shared_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="shares", db_index=False)
     made_at = models.DateTimeField(auto_now_add=True)
     retracted_at = models.DateTimeField(null=True)
 

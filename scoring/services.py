@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from corpus.models import Answer
@@ -83,14 +83,16 @@ def judgements_record(*, round_id: int, answer_id: int, judge_id: int, verdicts:
 
     A judgement that differs is retracted and a new one added; one that is equal stays as it is, so that the same form
     sent twice leaves one. The judge's row is locked, which puts the posts of one judge in a row and leaves the others
-    alone. Closing a round locks it FOR UPDATE, which waits for the key lock that our insert takes; so whether the round
-    was still open is asked last, when nobody can close it any more.
+    alone. Closing a round locks it FOR UPDATE, which waits for the key lock that we take first, so nobody closes it
+    before we are done; a trigger refuses whoever inserts without asking.
 
     Raises ValueOutsideScaleError, RoundClosedError.
     """
     for criterion, verdict in verdicts.items():
         if verdict.value not in criterion.scale:
             raise ValueOutsideScaleError(f"{criterion.code}: {verdict.value}")
+    if not round_hold_open(round_id):
+        raise RoundClosedError
     Judge.objects.select_for_update(no_key=True).get(pk=judge_id)
     live = {
         judgement.criterion_id: judgement
@@ -122,9 +124,15 @@ def judgements_record(*, round_id: int, answer_id: int, judge_id: int, verdicts:
         )
     Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
     Judgement.objects.bulk_create(fresh)
-    if not Round.objects.filter(pk=round_id, closed_at__isnull=True).exists():
-        raise RoundClosedError
     return len(fresh)
+
+
+def round_hold_open(round_id: int) -> bool:
+    """Whether the round takes judgements; if so it stays open until the caller's transaction ends. One query."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT closed_at IS NULL FROM scoring_round WHERE id = %s FOR KEY SHARE", [round_id])
+        (is_open,) = cursor.fetchone()
+    return bool(is_open)
 
 
 @transaction.atomic

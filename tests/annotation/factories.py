@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from annotation.models import Campaign, Item, Place, Rater
 from annotation.places import place_judge, place_next
-from annotation.selectors import criteria_judged
+from annotation.selectors import criteria_asked
 from annotation.services import campaign_open, rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import answer_record, instrument_freeze, sitting_finish, sitting_start
@@ -126,5 +126,5 @@ def judge_all(campaign: Campaign, raters: Sequence[Rater], value: float = 1.0) -
                 value=value if (item.pk + number) % 4 else 1 - value,
             )
             for item in items
-            for criterion in criteria_judged(campaign.round)
+            for criterion in criteria_asked(campaign)
         )

@@ -8,6 +8,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Campaign, Item, Place, Rater
 from annotation.services import adjudicator_set, campaign_close
@@ -76,7 +77,7 @@ def test_judging_pages_do_not_differ(both: Campaign, raters: list[Rater]) -> Non
         Place.objects.filter(rater=raters[0]).update(
             state=Place.State.FREE, rater=None, held_at=None, done_at=None, version=0
         )
-        Judgement.objects.all().delete()
+        Judgement.objects.filter(retracted_at=None).update(retracted_at=timezone.now())
         address = reverse("rate_place", args=[give(item, raters[0]).uuid])
         results.append(
             [

@@ -106,6 +106,7 @@ def ready(hand_derived: Built) -> Ready:
     campaign = Campaign.objects.create(
         round=built.rating, study=study, title="First round", raters_per_answer=3, seed=1, adjudicator=built.raters[0]
     )
+    campaign.criteria.set(built.rubric.criteria.filter(kind="judged"))
     for position, answer in enumerate(built.answers.values()):
         if answer.outcome == "given":
             item = Item.objects.create(
@@ -116,6 +117,8 @@ def ready(hand_derived: Built) -> Ready:
                 display_text=answer.text,
             )
             Place.objects.create(campaign=campaign, item=item, number=1, state="done", rater=built.raters[0])
+    campaign.n_items = campaign.n_places = campaign.items.count()
+    campaign.save(update_fields=["n_items", "n_places"])
     return Ready(built, survey, campaign, client_of(built.cast.alice))
 
 

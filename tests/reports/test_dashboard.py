@@ -31,8 +31,15 @@ def survey(built: Built, **more) -> Survey:
 
 def campaign(built: Built, done: int, free: int) -> Campaign:
     found = Campaign.objects.create(
-        round=built.rating, study=built.cast.study, title="First", raters_per_answer=1, seed=1
+        round=built.rating,
+        study=built.cast.study,
+        title="First",
+        raters_per_answer=1,
+        seed=1,
+        n_items=1,
+        n_places=done + free,
     )
+    found.criteria.set(built.rubric.criteria.filter(kind="judged"))
     answer = next(iter(built.answers.values()))
     item = Item.objects.create(campaign=found, answer=answer, position=1, stimulus_text="", display_text="")
     for number in range(done):
