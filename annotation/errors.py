@@ -46,7 +46,11 @@ class ValuesMissingError(Exception):
 
 
 class ReasonMissingError(Exception):
-    """An adjudicator says why."""
+    """Whoever adjudicates, or passes an answer by, says why."""
+
+
+class CommentTooLongError(Exception):
+    """A comment or reason is longer than `annotation.places.MAX_COMMENT`."""
 
 
 class NotUndecidedError(Exception):

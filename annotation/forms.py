@@ -1,3 +1,4 @@
+import math
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
+from annotation.places import Remark
 from annotation.selectors import Chosen
 from corpus.models import Instrument
 from scoring.models import Criterion
@@ -18,6 +20,7 @@ from studies.models import Membership, Study, User
 from studies.selectors import members_of
 
 MAX_RATERS_PER_ANSWER = 20
+LONGEST_LOOK = 86_400.0  # seconds
 MAX_SEED = 2_147_483_647  # what the column holds
 
 
@@ -173,6 +176,7 @@ class JudgementUnreadableError(Exception):
 class Posted:
     chosen: Chosen
     version: int
+    remark: Remark
 
 
 def posted_judgement(data: QueryDict) -> Posted:
@@ -183,6 +187,13 @@ def posted_judgement(data: QueryDict) -> Posted:
     try:
         values = {field.removeprefix("c-"): float(str(value)) for field, value in data.items() if field[:2] == "c-"}
         version = int(data.get("version") or 0)
+        seconds = float(str(data["seconds"])) if data.get("seconds") else None
     except ValueError as error:
         raise JudgementUnreadableError from error
-    return Posted(Chosen(values, not_attempt=bool(data.get("not_attempt"))), version)
+    comment = data.get("comment", "").replace("\r\n", "\n").strip()
+    if version not in range(2**31) or "\x00" in comment or any(map(math.isnan, values.values())):
+        raise JudgementUnreadableError
+    if seconds is not None and not 0 <= seconds < LONGEST_LOOK:  # a clock that was set meanwhile: unknown
+        seconds = None
+    remark = Remark(seconds, is_flagged=bool(data.get("flagged")), comment=comment)
+    return Posted(Chosen(values, not_attempt=bool(data.get("not_attempt"))), version, remark)

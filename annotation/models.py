@@ -2,6 +2,7 @@ import uuid
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Answer
@@ -196,12 +197,13 @@ class Seat(models.Model):
     campaign = models.ForeignKey(Campaign, on_delete=models.PROTECT, related_name="seats")
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, related_name="seats")
     done = models.PositiveIntegerField(default=0)  # places of purpose rating, judged once or more
-    held = models.PositiveIntegerField(default=0)  # places of purpose rating, handed out and not judged
     checks = models.PositiveIntegerField(default=0)  # places of the other purposes, judged
     seconds = models.FloatField(default=0)  # spent on `timed` places, each counted for at most five minutes
     timed = models.PositiveIntegerField(default=0)
     revision = models.PositiveIntegerField(default=0)  # grows with whatever changes a vote of this rater here
+    cursor = models.BigIntegerField(default=0)  # the last item handed out for rating: most work in order, from here on
     joined_at = models.DateTimeField(auto_now_add=True)
+    active_at = models.DateTimeField(default=timezone.now)  # of the last thing done here: what is held longer may go on
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["campaign", "rater"], name="seat_one_per_campaign_rater")]
@@ -235,6 +237,7 @@ class Place(models.Model):
     rater = models.ForeignKey(Rater, on_delete=models.PROTECT, null=True, related_name="places")
     held_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
+    ordinal = models.PositiveIntegerField(null=True)  # how many places of purpose rating its rater had judged with it
     version = models.PositiveIntegerField(default=0)  # grows with each save, so that a stale tab is noticed
     seconds = models.FloatField(null=True)  # on the screen until the first save, as the page measured it
     is_flagged = models.BooleanField(default=False)  # the rater wants the adjudicator to look at it

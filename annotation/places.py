@@ -1,22 +1,23 @@
-"""Writes of the queue: a place is taken, judged, withdrawn; an undecided answer is adjudicated.
+"""Writes at a place: it is judged, passed by, taken back; an undecided answer is adjudicated.
 
-A rater's row is locked first, then the place: the posts of one rater stand in a row, and two raters meet
-only at a place.
+A rater's seat is locked first, then the place: the posts of one rater stand in a row, and two raters meet only at a
+place.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 from django.db import transaction
-from django.db.models import Max, Q, QuerySet
+from django.db.models import F
 from django.utils import timezone
 
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
     CampaignOpenError,
+    CommentTooLongError,
     NotUndecidedError,
     PlaceNotYoursError,
     PlaceStaleError,
@@ -24,190 +25,463 @@ from annotation.errors import (
     ReasonMissingError,
     ValuesMissingError,
 )
-from annotation.models import Campaign, Item, Place, Rater
-from annotation.selectors import chosen_at, criteria_asked, places_open_to
+from annotation.facts import Facts, facts_of
+from annotation.models import Campaign, Item, Place, Purpose, Rater, Seat, Skip
+from annotation.queue import AHEAD, Hand, hand_fill, seat_ensure
+from annotation.selectors import criteria_asked
 from annotation.votes import criteria_undecided
 from scoring.models import Criterion, Judgement, Round
-from scoring.services import RoundClosedError, Verdict, judgements_record, judgements_retract
+from scoring.services import (
+    RoundClosedError,
+    ValueOutsideScaleError,
+    Verdict,
+    judgements_record,
+    judgements_retract,
+    judgements_write,
+)
+from studies.database import parsed, planned_cursor
 from studies.models import User
 from studies.services import audit_record
 
-IDLE = timedelta(minutes=30)
-"""A place held longer than this goes to whoever has nothing else left to judge."""
+MAX_COMMENT = 2_000  # characters, of a comment or of a reason to pass by
+LONGEST = 300.0  # seconds that count towards a rater's pace: a longer look is a pause
 
 
-@dataclass(frozen=True)
-class Next:
-    """`place` is None when nothing can be handed out now; `later` says that something may yet come back."""
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a rater adds to a judgement. `seconds`: how long the answer was on the screen, None where unknown."""
 
-    place: Place | None
-    later: bool = False
-
-
-def _rater_lock(rater_id: int) -> Rater:
-    rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
-    if not rater.is_active:
-        raise RaterInactiveError
-    return rater
+    seconds: float | None = None
+    is_flagged: bool = False
+    comment: str = ""
 
 
-@transaction.atomic
-def place_next(*, campaign_id: int, rater_id: int) -> Next:
-    """The rater's held place, or else the next free one of an answer that the rater has not had.
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How far a rater is. `total`: what they have judged and what they could still be given, by purpose rating."""
 
-    Raises CampaignClosedError, RaterInactiveError.
-    """
-    rater = _rater_lock(rater_id)
-    if not Campaign.objects.filter(pk=campaign_id, study=rater.study_id, state=Campaign.State.OPEN).exists():
-        raise CampaignClosedError
-    held = Place.objects.select_for_update().filter(campaign=campaign_id, rater=rater, state=Place.State.HELD)
-    place = held.order_by("item_id").first() or _place_find(campaign_id, rater_id)
-    if place is None:
-        later = places_open_to(campaign_id, rater_id, Place.State.HELD).exists()
-        return Next(None, later)
-    place.state, place.rater, place.held_at = Place.State.HELD, rater, timezone.now()
-    place.save(update_fields=["state", "rater", "held_at"])
-    return Next(place)
+    done: int
+    total: int
+    minutes: int | None  # that the rest takes at the rater's own pace; None while too little is known
+
+    @property
+    def left(self) -> int:
+        return self.total - self.done
+
+    @property
+    def percent(self) -> int:
+        return 100 * self.done // self.total if self.total else 0
 
 
-def _place_find(campaign_id: int, rater_id: int) -> Place | None:
-    """A place to take, locked. Free ones first, then those that lie idle.
+@dataclass(frozen=True, slots=True)
+class Feedback:
+    """Of a training answer: criterion code to what was chosen and what is right."""
 
-    SKIP LOCKED keeps raters from queueing behind each other, but it also hides places that are only being written at
-    this moment. So where it finds nothing, the question is asked without it before the answer is *nothing*. Items are
-    numbered in the order of the campaign's shuffle, and the index begins with them.
-    """
-    free = places_open_to(campaign_id, rater_id, Place.State.FREE)
-    idle = places_open_to(campaign_id, rater_id, Place.State.HELD).filter(held_at__lt=timezone.now() - IDLE)
-    last = Place.objects.filter(campaign=campaign_id, rater=rater_id).aggregate(last=Max("item"))["last"]
-    # Most raters work through the items in order, and what they had need not be passed by again each time.
-    ahead = free.filter(item__gt=last or 0)
-    for open_to in (ahead, free, idle):
-        place = _first_locked(open_to, skip_locked=True)
-        while place is None and open_to.exists():
-            place = _first_locked(open_to, skip_locked=False)
-        if place is not None:
-            return place
-    return None
+    chosen: dict[str, float]
+    expected: dict[str, float]
+    not_attempt: bool  # what is right
+    chosen_not_attempt: bool
+    explanation: str
+
+    @property
+    def is_right(self) -> bool:
+        return self.chosen == self.expected and self.not_attempt == self.chosen_not_attempt
 
 
-def _first_locked(places: QuerySet[Place], *, skip_locked: bool) -> Place | None:
-    # A row that changed while its lock was awaited is checked again by PostgreSQL and left out if it no longer fits.
-    return places.select_for_update(skip_locked=skip_locked, of=("self",)).order_by("item_id", "number").first()
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """What a save came to. `hand` holds what is to be judged next."""
+
+    place: UUID
+    place_id: int
+    campaign_id: int
+    version: int
+    hand: Hand
+    tally: Tally
+    feedback: Feedback | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Desk:
+    """A place and its rater's seat, both locked, with what the rater may do there."""
+
+    place_id: int
+    place: UUID
+    state: str
+    rater_id: int | None  # of the place; None where it is free
+    version: int
+    purpose: str
+    item_id: int
+    is_flagged: bool
+    comment: str
+    was_done: bool
+    seat_id: int
+    done: int
+    cursor: int
+    me: int  # the rater who asks
+    judge_id: int
+    campaign_id: int
+    round_id: int
+    is_open: bool
+
+    @property
+    def is_mine(self) -> bool:
+        return self.rater_id == self.me
+
+
+@dataclass(frozen=True, slots=True)
+class _Thing:
+    """The answer at a place as it is once the locks are held."""
+
+    answer_id: int
+    is_removed: bool
+    sharing: list[int]  # answers with the same text, which share the judgement
+    expected: dict[str, float] | None
+    expected_not_attempt: bool
+    explanation: str
+    judged: dict[int, tuple[float, bool]]  # criterion → value and mark, as stored
+    is_active: bool  # the rater
+
+
+# Locked are the seat and the place, in this order, and nothing that the other joins bring can change under them.
+DESK = """
+SELECT place.id, place.uuid, place.state, place.rater_id, place.version, place.purpose, place.item_id,
+    place.is_flagged, place.comment, place.done_at IS NOT NULL, seat.id, seat.done, seat.cursor, rater.id,
+    rater.judge_id, campaign.id, campaign.round_id, campaign.state = 'open'
+FROM annotation_seat AS seat
+JOIN annotation_campaign AS campaign ON campaign.id = seat.campaign_id
+JOIN annotation_rater AS rater ON rater.id = seat.rater_id AND rater.user_id = %s
+JOIN annotation_place AS place ON place.campaign_id = campaign.id
+JOIN studies_membership AS member
+    ON member.user_id = rater.user_id AND member.study_id = rater.study_id AND member.is_active
+WHERE place.uuid = %s
+FOR NO KEY UPDATE OF seat, place
+"""
+# Asked when the locks are held, so that it is not older than they are.
+THING = """
+SELECT item.answer_id, item.removed_at IS NOT NULL,
+    (SELECT jsonb_agg(other.answer_id) FROM annotation_item AS other
+        WHERE other.same_as_id = item.id AND other.removed_at IS NULL),
+    item.expected, item.expected_not_attempt, item.explanation,
+    (SELECT jsonb_agg(jsonb_build_array(one.criterion_id, one.value, one.not_attempt)) FROM scoring_judgement AS one
+        WHERE one.round_id = %s AND one.answer_id = item.answer_id AND one.judge_id = %s AND one.retracted_at IS NULL),
+    (SELECT is_active FROM annotation_rater WHERE id = %s)
+FROM annotation_item AS item WHERE item.id = %s
+"""
+SAVE = """
+UPDATE annotation_place SET state = 'done', rater_id = %(rater)s, version = version + 1,
+    held_at = COALESCE(held_at, clock_timestamp()), done_at = COALESCE(done_at, clock_timestamp()),
+    seconds = COALESCE(seconds, %(seconds)s::float8), ordinal = COALESCE(ordinal, %(ordinal)s::int),
+    is_flagged = %(flagged)s::bool, comment = %(comment)s
+WHERE id = %(place)s
+"""
+COUNTED = """
+    campaign.n_items, campaign.n_places,
+    (SELECT COALESCE(sum(other.done), 0) FROM annotation_seat AS other
+        WHERE other.campaign_id = seat.campaign_id AND other.id <> seat.id),
+    (SELECT count(*) FROM annotation_skip AS skip WHERE skip.rater_id = seat.rater_id
+        AND skip.campaign_id = seat.campaign_id AND skip.undone_at IS NULL),
+    seat.done, seat.seconds, seat.timed
+"""
+SIT = f"""
+UPDATE annotation_seat AS seat SET done = done + %s::int, checks = checks + %s::int, seconds = seconds + %s::float8,
+    timed = timed + %s::int, revision = revision + %s::int, cursor = %s::bigint, active_at = clock_timestamp()
+FROM annotation_campaign AS campaign WHERE seat.id = %s AND campaign.id = seat.campaign_id RETURNING {COUNTED}
+"""  # noqa: S608 (names of our own columns)
+TALLY = f"""
+SELECT {COUNTED} FROM annotation_seat AS seat JOIN annotation_campaign AS campaign ON campaign.id = seat.campaign_id
+WHERE seat.campaign_id = %s AND seat.rater_id = %s
+"""  # noqa: S608
+ENOUGH_TO_TELL = 5  # timed places
+
+
+def tally_of(campaign_id: int, rater_id: int) -> Tally:
+    """How far one rater is, without a word about the others. One query."""
+    with planned_cursor() as cursor:
+        cursor.execute(TALLY, [campaign_id, rater_id])
+        row: Any = cursor.fetchone()
+    if row is None:
+        items = Campaign.objects.values_list("n_items", flat=True).get(pk=campaign_id)
+        return Tally(0, items, None)
+    return _tally(row)
+
+
+def _tally(row: Any) -> Tally:
+    n_items, n_places, done_by_others, skipped, done, seconds, timed = row
+    left = max(0, min(n_items - done - skipped, n_places - done - int(done_by_others)))
+    known = timed >= ENOUGH_TO_TELL
+    return Tally(done, done + left, round(left * seconds / timed / 60) if known else None)
 
 
 @transaction.atomic
 def place_judge(
-    *, place_uuid: UUID, rater_id: int, values: Mapping[str, float], version: int, not_attempt: bool = False
-) -> Place:
-    """Store one rater's judgements of one answer: criterion codes to values, or *not an attempt*.
+    *,
+    place_uuid: UUID,
+    user_id: int,
+    values: Mapping[str, float],
+    version: int,
+    not_attempt: bool = False,
+    remark: Remark = Remark(),
+    ahead: int = AHEAD,
+) -> Saved:
+    """Store one rater's judgements of one answer, criterion codes to values or *not an attempt*, and hand out the next.
 
     `version` is the one that the page showed. An older page that says what is stored already is the same post twice and
     changes nothing; one that says something else is refused. A place that was given back while the page was open is
-    taken again if nobody has it.
+    taken again if nobody has it. Answers with the same text share the judgement.
 
     Raises PlaceNotYoursError, AnswerRemovedError, PlaceStaleError, ValuesMissingError, scoring's
-    ValueOutsideScaleError, CampaignClosedError, RaterInactiveError.
+    ValueOutsideScaleError, CommentTooLongError, CampaignClosedError, RaterInactiveError.
     """
-    rater = _rater_lock(rater_id)
-    place = _place_lock(place_uuid, rater)
-    if place.campaign.state == Campaign.State.CLOSED:
-        raise CampaignClosedError
-    criteria = criteria_asked(place.campaign)
-    verdicts = _verdicts(criteria, values, not_attempt=not_attempt)
-    if version != place.version:
-        if _is_stored(place, rater, verdicts):
-            return place
+    desk = _desk(place_uuid, user_id)
+    facts = facts_of(desk.campaign_id, desk.round_id)
+    thing = _thing(desk, facts)
+    _refuse(desk, thing)
+    verdicts = _verdicts(facts.criteria, values, not_attempt=not_attempt)
+    if len(remark.comment) > MAX_COMMENT:
+        raise CommentTooLongError
+    is_judged = _is_stored(thing, verdicts)
+    if version != desk.version and not (is_judged and desk.state == Place.State.DONE and _is_remarked(desk, remark)):
         raise PlaceStaleError
-    try:
-        changed = judgements_record(
-            round_id=place.campaign.round_id,
-            answer_id=place.item.answer_id,
-            judge_id=rater.judge_id,
-            verdicts=verdicts,
-        )
-    except RoundClosedError as error:
-        raise CampaignClosedError from error
-    if changed or place.state != Place.State.DONE:
-        now = timezone.now()
-        place.state, place.rater, place.version = Place.State.DONE, rater, place.version + 1
-        place.held_at, place.done_at = place.held_at or now, place.done_at or now
-        place.save(update_fields=["state", "rater", "version", "held_at", "done_at"])
-    return place
-
-
-def _place_lock(place_uuid: UUID, rater: Rater) -> Place:
-    place = (
-        Place.objects.select_for_update(of=("self",))
-        .select_related("item", "campaign__round")
-        .filter(Q(rater=rater) | Q(state=Place.State.FREE), uuid=place_uuid, campaign__study=rater.study_id)
-        .first()
+    changed = 0 if is_judged else _write(desk, facts, thing, verdicts)
+    is_new = changed > 0 or desk.state != Place.State.DONE or not _is_remarked(desk, remark)
+    if is_new:
+        _save(desk, remark)
+    done = desk.done + int(_is_first(desk))
+    hand = hand_fill(facts=facts, rater_id=desk.me, done=done, cursor=desk.cursor, ahead=ahead)
+    return Saved(
+        place=desk.place,
+        place_id=desk.place_id,
+        campaign_id=desk.campaign_id,
+        version=desk.version + int(is_new),
+        hand=hand,
+        tally=_sit(desk, hand, remark if is_new else None),
+        feedback=_feedback(desk, thing, verdicts),
     )
-    if place is None:
-        raise PlaceNotYoursError
-    if place.state == Place.State.VOID or _is_removed(place.item_id):
+
+
+def _desk(place_uuid: UUID, user_id: int) -> _Desk:
+    """Raises PlaceNotYoursError."""
+    for _ in range(2):
+        with planned_cursor() as cursor:
+            cursor.execute(DESK, [user_id, place_uuid])
+            row: Any = cursor.fetchone()
+        if row is not None:
+            return _Desk(*row)
+        rater = Rater.objects.filter(user=user_id, study__campaigns__places__uuid=place_uuid).first()
+        campaign = Campaign.objects.filter(places__uuid=place_uuid).first()
+        if rater is None or campaign is None:
+            break
+        seat_ensure(campaign.pk, rater.pk)
+    raise PlaceNotYoursError
+
+
+def _thing(desk: _Desk, facts: Facts) -> _Thing:
+    round_id = facts.rounds[desk.purpose]
+    with planned_cursor() as cursor:
+        cursor.execute(THING, [round_id, desk.judge_id, desk.me, desk.item_id])
+        row: Any = cursor.fetchone()
+    sharing = (parsed(row[2]) or []) if desk.purpose == Purpose.RATING else []
+    judged = {criterion: (float(value), mark) for criterion, value, mark in parsed(row[6]) or ()}
+    return _Thing(row[0], row[1], sharing, parsed(row[3]), row[4], row[5], judged, row[7])
+
+
+def _refuse(desk: _Desk, thing: _Thing) -> None:
+    if not thing.is_active:
+        raise RaterInactiveError
+    if not desk.is_mine:
+        # Free: given back while the page was open. Its address is known only to those who had it.
+        if desk.rater_id is not None or desk.state not in (Place.State.FREE, Place.State.VOID):
+            raise PlaceNotYoursError
+        if Place.objects.filter(item=desk.item_id, rater=desk.me, purpose=desk.purpose).exists():
+            raise PlaceNotYoursError
+    if desk.state == Place.State.VOID or thing.is_removed:
         raise AnswerRemovedError
-    # Free: given back while the page was open. Its address is known only to those who had it.
-    if place.rater_id is None and Place.objects.filter(item=place.item_id, rater=rater).exists():
-        raise PlaceNotYoursError
-    return place
-
-
-def _is_removed(item_id: int) -> bool:
-    """Asked after the lock: what was read while waiting for it may be older."""
-    return Item.objects.filter(pk=item_id, removed_at__isnull=False).exists()
+    if not desk.is_open:
+        raise CampaignClosedError
 
 
 def _verdicts(
-    criteria: list[Criterion], values: Mapping[str, float], *, not_attempt: bool, reason: str = ""
+    criteria: tuple[Criterion, ...] | list[Criterion],
+    values: Mapping[str, float],
+    *,
+    not_attempt: bool,
+    reason: str = "",
 ) -> dict[Criterion, Verdict]:
     if not_attempt:
         return {criterion: Verdict(0, not_attempt=True, reason=reason) for criterion in criteria}
     missing = [criterion.code for criterion in criteria if criterion.code not in values]
     if missing:
         raise ValuesMissingError(missing)
+    for criterion in criteria:
+        if values[criterion.code] not in criterion.scale:
+            raise ValueOutsideScaleError(f"{criterion.code}: {values[criterion.code]}")
     return {criterion: Verdict(values[criterion.code], reason=reason) for criterion in criteria}
 
 
-def _is_stored(place: Place, rater: Rater, verdicts: Mapping[Criterion, Verdict]) -> bool:
-    chosen = chosen_at(round_id=place.campaign.round_id, answer_id=place.item.answer_id, judge_id=rater.judge_id)
-    wanted = {criterion.code: verdict.value for criterion, verdict in verdicts.items()}
-    return (chosen.values, chosen.not_attempt) == (wanted, any(one.not_attempt for one in verdicts.values()))
+def _is_stored(thing: _Thing, verdicts: Mapping[Criterion, Verdict]) -> bool:
+    return thing.judged == {criterion.pk: (one.value, one.not_attempt) for criterion, one in verdicts.items()}
+
+
+def _is_remarked(desk: _Desk, remark: Remark) -> bool:
+    return (desk.is_flagged, desk.comment) == (remark.is_flagged, remark.comment)
+
+
+def _is_first(desk: _Desk) -> bool:
+    return desk.purpose == Purpose.RATING and not desk.was_done
+
+
+def _write(desk: _Desk, facts: Facts, thing: _Thing, verdicts: Mapping[Criterion, Verdict]) -> int:
+    """Raises CampaignClosedError: it was closed after we had read that it is open."""
+    try:
+        return judgements_write(
+            round_id=facts.rounds[desk.purpose],
+            answer_id=thing.answer_id,
+            judge_id=desk.judge_id,
+            verdicts=verdicts,
+            sharing=thing.sharing,
+            replaces=bool(thing.judged) or desk.version > 0,
+        )
+    except RoundClosedError as error:
+        raise CampaignClosedError from error
+
+
+def _save(desk: _Desk, remark: Remark) -> None:
+    with planned_cursor() as cursor:
+        cursor.execute(
+            SAVE,
+            {
+                "rater": desk.me,
+                "seconds": remark.seconds,
+                "ordinal": desk.done + 1 if _is_first(desk) else None,
+                "flagged": remark.is_flagged,
+                "comment": remark.comment,
+                "place": desk.place_id,
+            },
+        )
+    if not desk.is_mine:
+        Skip.objects.filter(rater=desk.me, item=desk.item_id, undone_at__isnull=True).update(undone_at=timezone.now())
+
+
+def _sit(desk: _Desk, hand: Hand, remark: Remark | None) -> Tally:
+    """Count at the seat what was saved; `remark` is None where nothing was."""
+    is_first = remark is not None and not desk.was_done
+    seconds = remark.seconds if remark is not None and is_first else None
+    with planned_cursor() as cursor:
+        cursor.execute(
+            SIT,
+            [
+                int(is_first and desk.purpose == Purpose.RATING),
+                int(is_first and desk.purpose != Purpose.RATING),
+                0.0 if seconds is None else min(seconds, LONGEST),
+                int(seconds is not None),
+                int(remark is not None),
+                hand.cursor,
+                desk.seat_id,
+            ],
+        )
+        return _tally(cursor.fetchone())
+
+
+def _feedback(desk: _Desk, thing: _Thing, verdicts: Mapping[Criterion, Verdict]) -> Feedback | None:
+    if desk.purpose != Purpose.TRAINING or thing.expected is None:
+        return None
+    return Feedback(
+        chosen={criterion.code: one.value for criterion, one in verdicts.items()},
+        expected={criterion.code: float(thing.expected.get(criterion.code, 0)) for criterion in verdicts},
+        not_attempt=thing.expected_not_attempt,
+        chosen_not_attempt=any(one.not_attempt for one in verdicts.values()),
+        explanation=thing.explanation,
+    )
 
 
 @transaction.atomic
-def place_withdraw(*, place_uuid: UUID, rater_id: int) -> Place:
+def place_skip(*, place_uuid: UUID, user_id: int, reason: str, ahead: int = AHEAD) -> Saved:
+    """Pass an answer by and say why: somebody else gets it, and the queue does not offer it to this rater again.
+
+    A training, gold or repeated answer that is passed by stays unjudged. What was judged already is not passed by: it
+    can be withdrawn. Passing by twice is once.
+
+    Raises PlaceNotYoursError, AnswerRemovedError, ReasonMissingError, CommentTooLongError, CampaignClosedError,
+    RaterInactiveError.
+    """
+    reason = reason.strip()
+    if not reason:
+        raise ReasonMissingError
+    if len(reason) > MAX_COMMENT:
+        raise CommentTooLongError
+    desk = _desk(place_uuid, user_id)
+    facts = facts_of(desk.campaign_id, desk.round_id)
+    thing = _thing(desk, facts)
+    passed = Skip.objects.filter(rater=desk.me, item=desk.item_id, undone_at__isnull=True).exists()
+    if not (passed and not desk.is_mine):
+        _refuse(desk, thing)
+        if not desk.is_mine or desk.state != Place.State.HELD:
+            raise PlaceNotYoursError
+        if not passed:
+            Skip.objects.create(
+                campaign_id=desk.campaign_id,
+                item_id=desk.item_id,
+                rater_id=desk.me,
+                place_id=desk.place_id,
+                reason=reason,
+            )
+        _give_back(desk)
+    hand = hand_fill(facts=facts, rater_id=desk.me, done=desk.done, cursor=desk.cursor, ahead=ahead)
+    return Saved(desk.place, desk.place_id, desk.campaign_id, desk.version, hand, _sit(desk, hand, None))
+
+
+def _give_back(desk: _Desk) -> None:
+    place = Place.objects.filter(pk=desk.place_id)
+    if desk.purpose == Purpose.RATING:
+        place.update(state=Place.State.FREE, rater=None, held_at=None)
+    else:
+        place.update(state=Place.State.VOID)
+
+
+@transaction.atomic
+def place_withdraw(*, place_uuid: UUID, user_id: int) -> None:
     """A rater takes a label back while the campaign is open. It leaves votes and agreement at once.
 
     Raises PlaceNotYoursError, CampaignClosedError, RaterInactiveError.
     """
-    rater = _rater_lock(rater_id)
-    place = (
-        Place.objects.select_for_update(of=("self",))
-        .select_related("campaign", "item", "rater__user")
-        .filter(uuid=place_uuid, rater=rater)
-        .first()
-    )
-    if place is None:
+    desk = _desk(place_uuid, user_id)
+    if not desk.is_mine:
         raise PlaceNotYoursError
-    if place.campaign.state == Campaign.State.CLOSED:
+    if not desk.is_open:
         raise CampaignClosedError
-    return _label_take_back(place, actor=rater.user, reason="")
+    if not Rater.objects.filter(pk=desk.me, is_active=True).exists():
+        raise RaterInactiveError
+    _label_take_back(desk.place_id, actor=User.objects.get(pk=user_id), reason="")
 
 
 @transaction.atomic
 def label_withdraw(*, place_id: int, actor: User, reason: str) -> Place:
     """A researcher takes a rater's label out, in a closed campaign too. The judgements stay as history."""
-    place = Place.objects.select_for_update(of=("self",)).select_related("campaign", "item", "rater").get(pk=place_id)
-    return _label_take_back(place, actor=actor, reason=reason)
+    seat = "SELECT 1 FROM annotation_seat AS seat JOIN annotation_place AS place USING (campaign_id, rater_id) "
+    with planned_cursor() as cursor:
+        cursor.execute(seat + "WHERE place.id = %s FOR NO KEY UPDATE OF seat", [place_id])
+    return _label_take_back(place_id, actor=actor, reason=reason)
 
 
-def _label_take_back(place: Place, *, actor: User | None, reason: str) -> Place:
+def _label_take_back(place_id: int, *, actor: User, reason: str) -> Place:
+    place = (
+        Place.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("campaign__study", "item", "rater")
+        .get(pk=place_id)
+    )
     if place.state != Place.State.DONE or place.rater is None:
         return place
-    judgements_retract(round_id=place.campaign.round_id, answer_id=place.item.answer_id, judge_id=place.rater.judge_id)
+    facts = facts_of(place.campaign_id, place.campaign.round_id)
+    judgements_retract(
+        round_id=facts.rounds[place.purpose],
+        answer_id=place.item.answer_id,
+        judge_id=place.rater.judge_id,
+        sharing=list(place.item.sharing.values_list("answer_id", flat=True)),
+    )
     place.state, place.version = Place.State.WITHDRAWN, place.version + 1
     place.save(update_fields=["state", "version"])
+    Seat.objects.filter(campaign=place.campaign_id, rater=place.rater_id).update(revision=F("revision") + 1)
     audit_record(
         actor=actor, study=place.campaign.study, action="label_withdraw", target=place, detail={"reason": reason}
     )
@@ -232,7 +506,9 @@ def adjudication_record(
     """
     if not reason.strip():
         raise ReasonMissingError
-    rater = _rater_lock(rater_id)
+    rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
+    if not rater.is_active:
+        raise RaterInactiveError
     # The campaign's lock puts two adjudicators, the old one and the new, in a row.
     item = (
         Item.objects.select_for_update(of=("campaign",), no_key=True)
@@ -244,7 +520,7 @@ def adjudication_record(
         raise PlaceNotYoursError
     if item.campaign.state == Campaign.State.OPEN:
         raise CampaignOpenError
-    if _is_removed(item.pk):
+    if Item.objects.filter(pk=item.pk, removed_at__isnull=False).exists():  # after the lock
         raise AnswerRemovedError
     undecided = criteria_undecided(item)
     if not undecided:

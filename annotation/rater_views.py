@@ -1,4 +1,8 @@
-"""The pages of raters and adjudicators. They know places and items, and nothing of who answered."""
+"""The pages of raters and adjudicators. They know places and items, and nothing of who answered.
+
+A judging page is a form that works without scripts: post, redirect, get. With its script it asks for JSON (`Accept`),
+shows the next answer from what it holds already, and saves behind it; see docs/decisions/0010-judging-page.md.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -7,17 +11,20 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
-from django.http import HttpRequest, HttpResponse
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.cards import Desk, desk_of, place_before, places_done_by, skips_of
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
     CampaignOpenError,
+    CommentTooLongError,
     NotUndecidedError,
     PlaceNotYoursError,
     PlaceStaleError,
@@ -26,21 +33,27 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.forms import JudgementUnreadableError, ReasonForm, posted_judgement, rows_of, value_label
-from annotation.models import Campaign, Item, Place
-from annotation.places import adjudication_record, place_judge, place_next, place_withdraw
+from annotation.models import Campaign, Item
+from annotation.places import (
+    MAX_COMMENT,
+    Feedback,
+    Saved,
+    Tally,
+    adjudication_record,
+    place_judge,
+    place_skip,
+    place_withdraw,
+    tally_of,
+)
+from annotation.queue import Card, Hand, held_cards, places_hold
 from annotation.selectors import (
     Chosen,
     campaign_to_rate,
     campaigns_to_adjudicate,
     chosen_at,
-    criteria_asked,
     guideline_of,
     item_to_adjudicate,
     memberships_rating,
-    place_before,
-    place_of,
-    progress_of,
-    rater_at,
     rater_of,
 )
 from annotation.services import rater_ensure
@@ -49,6 +62,11 @@ from scoring.services import ValueOutsideScaleError
 from studies.access import SignedIn
 
 View = Callable[..., HttpResponse]
+PAGE = 50
+
+
+def wants_json(request: HttpRequest) -> bool:
+    return "application/json" in request.headers.get("Accept", "")
 
 
 def for_raters(view: View) -> View:
@@ -59,6 +77,8 @@ def for_raters(view: View) -> View:
     def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
             return view(request, *args, **kwargs)
+        if wants_json(request):
+            return JsonResponse({"error": "login", "login": reverse("login")}, status=403)
         if request.method != "POST":
             return redirect_to_login(request.get_full_path())
         # The page that was judged can be opened again; an address that only takes posts cannot.
@@ -75,17 +95,21 @@ def for_raters(view: View) -> View:
     return wrapper
 
 
-def message_page(request: HttpRequest, *, title: str, text: str, status: int) -> HttpResponse:
+def refused(request: HttpRequest, code: str, *, title: str, text: str, status: int) -> HttpResponse:
+    """A page that says what happened, or the same for the script."""
+    if wants_json(request):
+        return JsonResponse({"error": code, "message": f"{title}. {text}"}, status=status)
     return render(request, "annotation/rate_message.html", {"title": title, "text": text}, status=status)
 
 
 def not_yours(request: HttpRequest) -> HttpResponse:
-    return message_page(
+    return refused(
         request,
+        "not_yours",
         title=_("This answer is not with you"),
         text=_(
-            "The address is wrong, or the answer went to somebody else because it had been open for more than half an "
-            "hour. Nothing was saved here."
+            "The address is wrong, or the answer went to somebody else because you had done nothing for more than half "
+            "an hour. Nothing was saved here."
         ),
         status=404,
     )
@@ -96,14 +120,19 @@ def removed(request: HttpRequest, *, posted: bool = False) -> HttpResponse:
     text = _("It was taken out of the campaign, and nobody judges it any more.")
     if posted:
         text += " " + _("What you just sent was not saved.")
-    return message_page(
-        request, title=_("This answer is no longer there"), text=text + " " + _("Go on with the others."), status=410
+    return refused(
+        request,
+        "removed",
+        title=_("This answer is no longer there"),
+        text=text + " " + _("Go on with the others."),
+        status=410,
     )
 
 
 def closed(request: HttpRequest) -> HttpResponse:
-    return message_page(
+    return refused(
         request,
+        "closed",
         title=_("This campaign is closed"),
         text=_("It takes no more judgements; all that you saved before is kept. What you just sent was not saved."),
         status=409,
@@ -111,8 +140,9 @@ def closed(request: HttpRequest) -> HttpResponse:
 
 
 def ended(request: HttpRequest) -> HttpResponse:
-    return message_page(
+    return refused(
         request,
+        "ended",
         title=_("Your work in this study has ended"),
         text=_("A researcher has ended it. Your judgements are kept. If this is a mistake, write to them."),
         status=403,
@@ -127,7 +157,8 @@ def rate_home(request: SignedIn) -> HttpResponse:
     for member in memberships_rating(request.user).select_related("study").order_by("study__title"):
         rater = rater_of(request.user, member.study_id)
         for campaign in member.study.campaigns.filter(state=Campaign.State.OPEN).order_by("opened_at"):
-            waiting.append({"campaign": campaign, "study": member.study, "progress": progress_of(campaign, rater)})
+            tally = tally_of(campaign.pk, rater.pk if rater else 0)
+            waiting.append({"campaign": campaign, "study": member.study, "progress": tally})
     deciding = [
         {"campaign": campaign, "study": campaign.study, "left": len(items_undecided(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
@@ -142,19 +173,21 @@ def rate_next(request: SignedIn, pk: int) -> HttpResponse:
     if campaign is None:
         return not_yours(request)
     rater = rater_ensure(user=request.user, study=campaign.study, actor=request.user)
-    return _to_next(request, campaign.pk, rater.pk)
-
-
-def _to_next(request: SignedIn, campaign_id: int, rater_id: int) -> HttpResponse:
     try:
-        found = place_next(campaign_id=campaign_id, rater_id=rater_id)
+        hand = places_hold(campaign_id=campaign.pk, rater_id=rater.pk)
     except CampaignClosedError:
         return closed(request)
     except RaterInactiveError:
         return ended(request)
-    if found.place is not None:
-        return redirect("rate_place", found.place.uuid)
-    if found.later:
+    if wants_json(request):
+        return JsonResponse(_hand_data(hand, tally_of(campaign.pk, rater.pk)))
+    return _to_next(request, hand)
+
+
+def _to_next(request: SignedIn, hand: Hand) -> HttpResponse:
+    if hand.cards:
+        return redirect("rate_place", hand.cards[0].place)
+    if hand.later:
         messages.info(request, _("Nothing can be handed out to you now. Something may still come back: look in later."))
     else:
         messages.success(request, _("Done: nothing is left for you in this campaign. Thank you!"))
@@ -162,32 +195,35 @@ def _to_next(request: SignedIn, campaign_id: int, rater_id: int) -> HttpResponse
 
 
 @for_raters
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 def rate_place(request: SignedIn, place: UUID) -> HttpResponse:
     if request.method == "POST":
         return _judge(request, place)
-    found = place_of(request.user, place)
+    found = desk_of(request.user, place)
     if found is None:
         return not_yours(request)
-    if found.campaign.state == Campaign.State.CLOSED:
+    if not found.is_active:
+        return ended(request)
+    if not found.is_open:
         return closed(request)
-    if found.state == Place.State.VOID or found.item.removed_at is not None:
+    if found.is_removed:
         return removed(request)
-    return _place_page(request, found, _stored(found))
+    if wants_json(request):
+        tally = tally_of(found.card.campaign_id, found.rater_id)
+        return JsonResponse({"card": card_data(found.card, found.chosen), "progress": _tally_data(tally)})
+    return _place_page(request, found, found.chosen)
 
 
 def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
-    rater = rater_at(request.user, place_uuid)
-    if rater is None:
-        return not_yours(request)
     try:
         posted = posted_judgement(request.POST)
-        place = place_judge(
+        saved = place_judge(
             place_uuid=place_uuid,
-            rater_id=rater.pk,
+            user_id=request.user.pk,
             values=posted.chosen.values,
             not_attempt=posted.chosen.not_attempt,
             version=posted.version,
+            remark=posted.remark,
         )
     except PlaceNotYoursError:
         return not_yours(request)
@@ -198,13 +234,21 @@ def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
     except RaterInactiveError:
         return ended(request)
     except PlaceStaleError:
-        return _judge_again(request, place_uuid, None, _newer(), status=409)
+        return _judge_again(request, place_uuid, "stale", None, _newer(), status=409)
     except ValuesMissingError as error:
         problem = _("Not saved yet: choose the marked ones.")
-        return _judge_again(request, place_uuid, posted.chosen, problem, error.codes)
+        return _judge_again(request, place_uuid, "missing", posted.chosen, problem, error.codes)
+    except CommentTooLongError:
+        problem = _("Not saved: the comment is longer than %(n)d characters.") % {"n": MAX_COMMENT}
+        return _judge_again(request, place_uuid, "comment", posted.chosen, problem)
     except (ValueOutsideScaleError, JudgementUnreadableError):
-        return _judge_again(request, place_uuid, None, _("Not saved: the page sent a value that is not on the scale."))
-    return _to_next(request, place.campaign_id, rater.pk)
+        problem = _("Not saved: the page sent a value that is not on the scale.")
+        return _judge_again(request, place_uuid, "value", None, problem)
+    if wants_json(request):
+        return JsonResponse(_saved_data(saved, request.POST.get("have", "")))
+    if saved.feedback is not None:
+        return _feedback_page(request, place_uuid, saved)
+    return _to_next(request, saved.hand)
 
 
 def _newer() -> str:
@@ -217,57 +261,175 @@ def _newer() -> str:
 def _judge_again(
     request: SignedIn,
     place_uuid: UUID,
+    code: str,
     chosen: Chosen | None,
     problem: str,
     missing: Sequence[str] = (),
     status: int = 400,
 ) -> HttpResponse:
-    place = place_of(request.user, place_uuid)
-    if place is None:
+    found = desk_of(request.user, place_uuid)
+    if wants_json(request):
+        data: dict[str, Any] = {"error": code, "message": problem, "codes": list(missing)}
+        if found is not None and code == "stale":
+            data["card"] = card_data(found.card, found.chosen)
+        return JsonResponse(data, status=status)
+    if found is None:
         return not_yours(request)
-    return _place_page(request, place, chosen or _stored(place), problem=problem, missing=missing, status=status)
+    return _place_page(request, found, chosen or found.chosen, problem=problem, missing=missing, status=status)
 
 
-def _stored(place: Place) -> Chosen:
-    if place.version == 0 or place.rater is None:
-        return Chosen({})
-    return chosen_at(round_id=place.campaign.round_id, answer_id=place.item.answer_id, judge_id=place.rater.judge_id)
+def _feedback_page(request: SignedIn, place_uuid: UUID, saved: Saved) -> HttpResponse:
+    """Without a script: what was right about a training answer, and the way on."""
+    found = desk_of(request.user, place_uuid)
+    if found is None:
+        return not_yours(request)
+    return _place_page(request, found, found.chosen, feedback=saved.feedback)
 
 
 def _place_page(
     request: SignedIn,
-    place: Place,
+    desk: Desk,
     chosen: Chosen,
     *,
     problem: str = "",
     missing: Sequence[str] = (),
     status: int = 200,
+    feedback: Feedback | None = None,
 ) -> HttpResponse:
-    """Six queries beside the place's and the stored judgements'."""
+    """Four queries beside the place's."""
+    card, tally = desk.card, tally_of(desk.card.campaign_id, desk.rater_id)
+    rows = rows_of(desk.facts.criteria, chosen, missing)
+    held = held_cards(card.campaign_id, desk.rater_id)
+    before = place_before(desk)
     context = {
-        "study": place.campaign.study,
-        "place": place,
-        "stimulus_text": place.item.stimulus_text,
-        "display_text": place.item.display_text,
-        "language": place.item.language,
-        "rows": rows_of(criteria_asked(place.campaign), chosen, missing),
+        "card": card,
+        "title": desk.title,
+        "rows": rows,
         "not_attempt": chosen.not_attempt,
-        "guideline": guideline_of(place.campaign),
-        "progress": progress_of(place.campaign, place.rater),
-        "before": place_before(place),
+        "guideline": guideline_of(desk.facts.study_id, desk.facts.guideline_version),
+        "progress": tally,
+        "before": before,
         "problem": problem,
+        "feedback": feedback,
+        "campaign_id": card.campaign_id,
+        "max_comment": MAX_COMMENT,
+        "judging": {
+            "card": card_data(card, chosen),
+            "ahead": [card_data(one) for one in held if one.place != card.place],
+            "before": str(before) if before else None,
+            "campaign": {
+                "id": card.campaign_id,
+                "title": desk.title,
+                "home": reverse("rate_home"),
+                "next": reverse("rate_next", args=[card.campaign_id]),
+                "mine": reverse("rate_mine", args=[card.campaign_id]),
+            },
+            "rater": desk.rater_id,
+            "criteria": [
+                {
+                    "code": row.criterion.code,
+                    "question": row.criterion.question,
+                    "options": [
+                        {"value": one.value, "label": one.label, "code": one.code, "key": one.key}
+                        for one in row.options
+                    ],
+                }
+                for row in rows
+            ],
+            "progress": _tally_data(tally),
+        },
     }
     return render(request, "annotation/rate_place.html", context, status=status)
+
+
+def card_data(card: Card, chosen: Chosen | None = None) -> dict[str, Any]:
+    """What the script gets of one answer: gold and repeats look as all others do."""
+    said = chosen or Chosen({})
+    return {
+        "place": str(card.place),
+        "url": reverse("rate_place", args=[card.place]),
+        "skip_url": reverse("rate_skip", args=[card.place]),
+        "training": card.is_training,
+        "stimulus": card.stimulus_text,
+        "display": card.display_text,
+        "language": card.language,
+        "version": card.version,
+        "chosen": {code: f"{value:g}" for code, value in said.values.items()},
+        "not_attempt": said.not_attempt,
+        "flagged": card.is_flagged,
+        "comment": card.comment,
+        "done": card.is_done,
+        "state": card.state,
+    }
+
+
+def _tally_data(tally: Tally) -> dict[str, Any]:
+    return {"done": tally.done, "total": tally.total, "minutes": tally.minutes}
+
+
+def _hand_data(hand: Hand, tally: Tally, have: str = "") -> dict[str, Any]:
+    known = set(have.split(","))
+    return {
+        "ahead": [card_data(card) for card in hand.cards if str(card.place) not in known],
+        "held": [str(card.place) for card in hand.cards],
+        "progress": _tally_data(tally),
+        "later": hand.later,
+    }
+
+
+def _saved_data(saved: Saved, have: str) -> dict[str, Any]:
+    data = _hand_data(saved.hand, saved.tally, have)
+    data["saved"] = {"place": str(saved.place), "version": saved.version}
+    data["feedback"] = _feedback_data(saved.feedback)
+    return data
+
+
+def _feedback_data(feedback: Feedback | None) -> dict[str, Any] | None:
+    if feedback is None:
+        return None
+    return {
+        "right": feedback.is_right,
+        "not_attempt": feedback.not_attempt,
+        "explanation": feedback.explanation,
+        "rows": [
+            {
+                "code": code,
+                "chosen": f"{value:g}",
+                "expected": f"{feedback.expected[code]:g}",
+                "right": value == feedback.expected[code],
+            }
+            for code, value in feedback.chosen.items()
+        ],
+    }
+
+
+@for_raters
+@require_POST
+def rate_skip(request: SignedIn, place: UUID) -> HttpResponse:
+    """Pass an answer by, with a reason."""
+    try:
+        saved = place_skip(place_uuid=place, user_id=request.user.pk, reason=request.POST.get("reason", ""))
+    except PlaceNotYoursError:
+        return not_yours(request)
+    except AnswerRemovedError:
+        return removed(request)
+    except CampaignClosedError:
+        return closed(request)
+    except RaterInactiveError:
+        return ended(request)
+    except (ReasonMissingError, CommentTooLongError):
+        problem = _("Not passed by: say why, in at most %(n)d characters.") % {"n": MAX_COMMENT}
+        return _judge_again(request, place, "reason", None, problem)
+    if wants_json(request):
+        return JsonResponse(_saved_data(saved, request.POST.get("have", "")))
+    return _to_next(request, saved.hand)
 
 
 @for_raters
 @require_POST
 def rate_withdraw(request: SignedIn, place: UUID) -> HttpResponse:
-    rater = rater_at(request.user, place)
-    if rater is None:
-        return not_yours(request)
     try:
-        place_withdraw(place_uuid=place, rater_id=rater.pk)
+        place_withdraw(place_uuid=place, user_id=request.user.pk)
     except PlaceNotYoursError:
         return not_yours(request)
     except CampaignClosedError:
@@ -275,6 +437,27 @@ def rate_withdraw(request: SignedIn, place: UUID) -> HttpResponse:
     except RaterInactiveError:
         return ended(request)
     return redirect("rate_place", place)
+
+
+@for_raters
+@require_safe
+def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
+    """What this rater has judged and passed by in a campaign, with the way back to each."""
+    campaign = campaign_to_rate(request.user, pk)
+    rater = rater_of(request.user, campaign.study_id) if campaign else None
+    if campaign is None or rater is None:
+        return not_yours(request)
+    only = request.GET.get("only", "")
+    found = skips_of(rater, campaign) if only == "skipped" else places_done_by(rater, campaign, only)
+    context = {
+        "campaign": campaign,
+        "study": campaign.study,
+        "only": only if only in ("flagged", "withdrawn", "skipped") else "",
+        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "progress": tally_of(campaign.pk, rater.pk),
+        "is_open": campaign.state == Campaign.State.OPEN,
+    }
+    return render(request, "annotation/rate_mine.html", context)
 
 
 # --- adjudication ------------------------------------------------------------------------------------------------
@@ -330,8 +513,9 @@ def _decide(request: SignedIn, item: Item) -> HttpResponse:
     except RaterInactiveError:
         return ended(request)
     except NotUndecidedError:
-        return message_page(
+        return refused(
             request,
+            "decided",
             title=_("Nothing to decide here"),
             text=_("The raters' votes on this answer have a majority. Nothing was saved."),
             status=409,
@@ -375,7 +559,7 @@ def _decide_page(
         ],
         "rows": rows_of(undecided, chosen, missing),
         "not_attempt": chosen.not_attempt,
-        "guideline": guideline_of(item.campaign),
+        "guideline": guideline_of(item.campaign.study_id, item.campaign.round.guideline_version or 0),
         "form": form,
         "problem": problem,
     }

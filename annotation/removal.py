@@ -16,8 +16,9 @@ def answers_remove(*, answer_ids: Collection[int]) -> int:
 
     What is judged stays judged: a value without a text, which counts nowhere because the sitting does not. Where others
     gave the same text and share its judgements, one of theirs takes over its places. The campaigns are locked first, as
-    an adjudicator does, so that nobody decides an answer while it goes; the places in the order of their ids, as every
-    writer of several does. The study is locked by the caller: no campaign that would copy the texts opens meanwhile.
+    an adjudicator does, so that nobody decides an answer while it goes; then the seats, as by whoever judges, and the
+    places in the order of their ids. The study is locked by the caller: no campaign that would copy the texts opens
+    meanwhile.
     """
     items = Item.objects.filter(answer__in=answer_ids)
     campaigns = Campaign.objects.select_for_update(no_key=True).filter(pk__in=items.values("campaign")).order_by("pk")
@@ -28,17 +29,16 @@ def answers_remove(*, answer_ids: Collection[int]) -> int:
 
 
 def _campaign_leave(campaign: Campaign, items: list[Item]) -> None:
+    # Whoever judges at this moment holds a seat and then a place: so the seats come first here too.
+    list(Seat.objects.select_for_update(no_key=True).filter(campaign=campaign).order_by("pk").values_list("pk"))
     for item in items:
         if item.same_as_id is None:
             _places_hand_over(item, gone={one.pk for one in items})
     pks = [item.pk for item in items]
     places = Place.objects.filter(item__in=pks)
     asked = places.filter(state__in=[Place.State.FREE, Place.State.HELD])
-    locked = list(asked.select_for_update().order_by("pk").values_list("pk", "purpose", "state", "rater"))
-    for _, purpose, state, rater in locked:
-        if purpose == Purpose.RATING and state == Place.State.HELD:
-            Seat.objects.filter(campaign=campaign, rater=rater).update(held=F("held") - 1)
-    Place.objects.filter(pk__in=[row[0] for row in locked]).update(state=Place.State.VOID)
+    locked = list(asked.select_for_update().order_by("pk").values_list("pk", flat=True))
+    Place.objects.filter(pk__in=locked).update(state=Place.State.VOID)
     places.exclude(comment="").update(comment="")
     Skip.objects.filter(item__in=pks).exclude(reason="").update(reason="")
     Item.objects.filter(pk__in=pks).update(display_text="", explanation="", removed_at=timezone.now())

@@ -43,22 +43,6 @@ def rater_of(user: User, study_id: int) -> Rater | None:
     return Rater.objects.filter(user=user, study_id=study_id).first()
 
 
-def rater_at(user: User, place_uuid: UUID) -> Rater | None:
-    """The user as a rater of the study that a place belongs to, whoever has the place. One query."""
-    member = Membership.objects.filter(user=user, study=OuterRef("study"), is_active=True)
-    return Rater.objects.filter(Exists(member), user=user, study__campaigns__places__uuid=place_uuid).first()
-
-
-def place_of(user: User, place_uuid: UUID) -> Place | None:
-    """A place that the user has, with all that its page shows of it. One query."""
-    member = Membership.objects.filter(user=user, study=OuterRef("campaign__study"), is_active=True)
-    return (
-        Place.objects.select_related("item", "rater", "campaign__study", "campaign__round")
-        .filter(Exists(member), uuid=place_uuid, rater__user=user, rater__is_active=True)
-        .first()
-    )
-
-
 def criteria_asked(campaign: Campaign) -> list[Criterion]:
     """The criteria that the campaign's raters are asked, in the rubric's order. One query."""
     return list(campaign.criteria.order_by("position"))
@@ -87,50 +71,9 @@ def chosen_at(*, round_id: int, answer_id: int, judge_id: int) -> Chosen:
     )
 
 
-@dataclass(frozen=True)
-class Progress:
-    done: int
-    total: int  # judged, held, and what this rater could still be given
-
-    @property
-    def left(self) -> int:
-        return self.total - self.done
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.done // self.total if self.total else 0
-
-
-def progress_of(campaign: Campaign, rater: Rater | None) -> Progress:
-    """How far one rater is, without a word about the others. Two queries."""
-    if rater is None:
-        free = Place.objects.filter(campaign=campaign, state=Place.State.FREE)
-        return Progress(0, free.aggregate(n=Count("item", distinct=True))["n"])
-    mine = Place.objects.filter(campaign=campaign, rater=rater).exclude(state=Place.State.VOID)
-    counts = mine.aggregate(taken=Count("pk"), done=Count("pk", filter=Q(done_at__isnull=False)))
-    open_to = places_open_to(campaign.pk, rater.pk, Place.State.FREE).aggregate(n=Count("item", distinct=True))["n"]
-    return Progress(counts["done"], counts["taken"] + open_to)
-
-
-def places_open_to(campaign_id: int, rater_id: int, state: str) -> QuerySet[Place]:
-    """Places in this state at items which the rater has not had. No query of its own."""
-    had = Place.objects.filter(item=OuterRef("item"), rater=rater_id)
-    return Place.objects.filter(~Exists(had), campaign_id=campaign_id, state=state)
-
-
-def place_before(place: Place) -> Place | None:
-    """The place that the same rater judged just before this one. One query."""
-    judged = Place.objects.filter(
-        campaign=place.campaign_id, rater=place.rater_id, done_at__isnull=False, item__removed_at__isnull=True
-    )
-    if place.done_at is not None:
-        judged = judged.filter(done_at__lt=place.done_at)
-    return judged.order_by("-done_at").first()
-
-
-def guideline_of(campaign: Campaign) -> str:
+def guideline_of(study_id: int, version: int) -> str:
     """The rules that were in force when the campaign opened. One query."""
-    guideline = Guideline.objects.filter(study=campaign.study_id, version=campaign.round.guideline_version or 0)
+    guideline = Guideline.objects.filter(study=study_id, version=version)
     return guideline.values_list("text", flat=True).first() or ""
 
 

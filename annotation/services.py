@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
 from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
-from annotation.models import Campaign, Guideline, Item, Place, Rater
+from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater, Seat
 from annotation.selectors import Candidate, candidates
 from corpus.models import Instrument
 from scoring.models import Criterion, Judge, Round, Rubric
@@ -82,10 +82,14 @@ def rater_deactivate(*, rater: Rater, actor: User) -> None:
 
 
 def _places_give_back(rater: Rater) -> int:
-    # Locked one after another by id, as every writer of several places would have to.
+    # Whoever judges holds a seat and then a place: so the seats come first. Then one after another by id.
+    seats = Seat.objects.select_for_update(no_key=True).filter(rater=rater).order_by("pk")
+    Seat.objects.filter(pk__in=list(seats.values_list("pk", flat=True))).update(cursor=0)
     held = Place.objects.select_for_update().filter(rater=rater, state=Place.State.HELD).order_by("pk")
     pks = list(held.values_list("pk", flat=True))
-    return Place.objects.filter(pk__in=pks).update(state=Place.State.FREE, rater=None, held_at=None)
+    places = Place.objects.filter(pk__in=pks)
+    places.exclude(purpose=Purpose.RATING).update(state=Place.State.VOID)
+    return places.filter(purpose=Purpose.RATING).update(state=Place.State.FREE, rater=None, held_at=None)
 
 
 @transaction.atomic
@@ -230,10 +234,12 @@ def _items_create(campaign: Campaign, chosen: list[Candidate]) -> None:
 def campaign_close(*, campaign: Campaign, actor: User) -> None:
     """No judgement is added from now on; raters may open results again. Closing twice is closing once."""
     _study_lock(campaign.study_id)
-    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
     if locked.state == Campaign.State.CLOSED:
         return
-    round_close(round_id=locked.round_id)
+    for round_id in (locked.round_id, locked.training_round_id, locked.gold_round_id, locked.repeat_round_id):
+        if round_id is not None:
+            round_close(round_id=round_id)
     locked.state, locked.closed_at = Campaign.State.CLOSED, timezone.now()
     locked.save(update_fields=["state", "closed_at"])
     blinding_lift(study=campaign.study, cause=blinding_cause(locked))

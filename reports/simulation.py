@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from annotation.models import Campaign, Rater
-from annotation.places import place_judge, place_next
+from annotation.places import place_judge
+from annotation.queue import places_hold
 from annotation.services import campaign_open, rater_ensure
 from corpus.builtin import builtin_instrument_create, study_text
 from corpus.display import display_text
@@ -136,29 +137,32 @@ def simulate_raters(simulation: Simulation, *, say: Say) -> Campaign:
     )
     truths = _truths(simulation.instrument)
     last = campaign.items.count() - campaign.items.count() // 50
-    for rater, accuracy in raters:
+    for user, rater, accuracy in raters:
         done = 0
-        while place := place_next(campaign_id=campaign.pk, rater_id=rater.pk).place:
-            if (rater, accuracy) == raters[-1] and done == last:
+        hand = places_hold(campaign_id=campaign.pk, rater_id=rater.pk, ahead=1)
+        while hand.cards:
+            if rater == raters[-1][1] and done == last:
                 break
-            truth = truths.get((place.item.stimulus_text, place.item.display_text), Truth(0, 0, 0))
+            (card,) = hand.cards
+            truth = truths.get((card.stimulus_text, card.display_text), Truth(0, 0, 0))
             values = {
                 code: value if simulation.rng.random() < accuracy else 1 - value for code, value in vars(truth).items()
             }
-            place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=values, version=place.version)
+            saved = place_judge(place_uuid=card.place, user_id=user.pk, values=values, version=card.version, ahead=1)
+            hand = saved.hand
             done += 1
         say(f"  {rater.pseudonym}: {done}")
     return campaign
 
 
-def _raters(simulation: Simulation) -> Iterable[tuple[Rater, float]]:
+def _raters(simulation: Simulation) -> Iterable[tuple[User, Rater, float]]:
     for username, accuracy in RATER_ACCURACY.items():
         user, created = User.objects.get_or_create(username=username)
         if created:
             user.set_unusable_password()
             user.save(update_fields=["password"])
         membership_set(user=user, study=simulation.study, role=Role.RATER, actor=simulation.actor)
-        yield rater_ensure(user=user, study=simulation.study, actor=simulation.actor), accuracy
+        yield user, rater_ensure(user=user, study=simulation.study, actor=simulation.actor), accuracy
 
 
 def _truths(instrument: Instrument) -> dict[tuple[str, str], Truth]:

@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from corpus.models import Answer
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric, Rule
 from scoring.rules import sequence_equal
+from studies.database import planned_cursor, violates
 from studies.models import Study
 
 PAPER_RUBRIC = "paper"
@@ -78,61 +80,96 @@ class Verdict:
 
 
 @transaction.atomic
-def judgements_record(*, round_id: int, answer_id: int, judge_id: int, verdicts: Mapping[Criterion, Verdict]) -> int:
+def judgements_record(
+    *,
+    round_id: int,
+    answer_id: int,
+    judge_id: int,
+    verdicts: Mapping[Criterion, Verdict],
+    sharing: Collection[int] = (),
+) -> int:
     """Set one judge's live judgements of one answer. Returns how many changed.
 
     A judgement that differs is retracted and a new one added; one that is equal stays as it is, so that the same form
     sent twice leaves one. The judge's row is locked, which puts the posts of one judge in a row and leaves the others
-    alone. Closing a round locks it FOR UPDATE, which waits for the key lock that we take first, so nobody closes it
-    before we are done; a trigger refuses whoever inserts without asking.
+    alone. `sharing`: see `judgements_write`.
 
     Raises ValueOutsideScaleError, RoundClosedError.
     """
     for criterion, verdict in verdicts.items():
         if verdict.value not in criterion.scale:
             raise ValueOutsideScaleError(f"{criterion.code}: {verdict.value}")
-    if not round_hold_open(round_id):
-        raise RoundClosedError
     Judge.objects.select_for_update(no_key=True).get(pk=judge_id)
-    live = {
-        judgement.criterion_id: judgement
-        for judgement in Judgement.objects.filter(
-            round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
-        )
-    }
-    fresh, stale = [], []
-    for criterion, verdict in verdicts.items():
-        old = live.get(criterion.pk)
-        if old and (old.value, old.not_attempt, old.reason) == (
-            verdict.value,
-            verdict.not_attempt,
-            verdict.reason,
-        ):
-            continue
-        if old:
-            stale.append(old.pk)
-        fresh.append(
-            Judgement(
-                round_id=round_id,
-                answer_id=answer_id,
-                criterion=criterion,
-                judge_id=judge_id,
-                value=verdict.value,
-                not_attempt=verdict.not_attempt,
-                reason=verdict.reason,
-            )
-        )
-    Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
-    Judgement.objects.bulk_create(fresh)
+    return judgements_write(
+        round_id=round_id, answer_id=answer_id, judge_id=judge_id, verdicts=verdicts, sharing=sharing
+    )
+
+
+STORED = """
+SELECT id, criterion_id, value, not_attempt, reason FROM scoring_judgement
+WHERE round_id = %s AND answer_id = %s AND judge_id = %s AND retracted_at IS NULL
+"""
+RETRACT = """
+UPDATE scoring_judgement SET retracted_at = clock_timestamp()
+WHERE round_id = %s AND answer_id = ANY(%s) AND judge_id = %s AND criterion_id = ANY(%s) AND retracted_at IS NULL
+"""
+COLUMNS = "round_id, answer_id, criterion_id, judge_id, value, not_attempt, reason, made_at"
+INSERT = f"""
+INSERT INTO scoring_judgement ({COLUMNS})
+SELECT %s::bigint, %s::bigint, criterion, %s::bigint, value, mark, reason, clock_timestamp()
+FROM unnest(%s::bigint[], %s::float8[], %s::bool[], %s::text[]) AS said(criterion, value, mark, reason)
+"""  # noqa: S608 (names of our own columns)
+INSERT_SHARED = f"""
+WITH original AS ({INSERT} RETURNING id, {COLUMNS})
+INSERT INTO scoring_judgement ({COLUMNS}, shared_from_id)
+SELECT round_id, other, criterion_id, judge_id, value, not_attempt, reason, made_at, original.id
+FROM original CROSS JOIN unnest(%s::bigint[]) AS other
+"""  # noqa: S608
+
+
+def judgements_write(
+    *,
+    round_id: int,
+    answer_id: int,
+    judge_id: int,
+    verdicts: Mapping[Criterion, Verdict],
+    sharing: Collection[int] = (),
+    replaces: bool = True,
+) -> int:
+    """As `judgements_record`, within the transaction of a caller that has checked the values and holds a lock which
+    puts this judge's writes in a row.
+
+    `sharing` are answers with the same text: each gets a copy that names the original, which is retracted with it.
+    `replaces=False`: the caller knows that nothing is stored. One query then, else up to three; they run for every
+    judgement of every rater and are written out (docs/benchmarks.md). Raises RoundClosedError.
+    """
+    with planned_cursor() as cursor:
+        stored: dict[int, Any] = {}
+        if replaces:
+            cursor.execute(STORED, [round_id, answer_id, judge_id])
+            stored = {row[1]: row[2:] for row in cursor.fetchall()}
+        fresh = [
+            (criterion.pk, float(verdict.value), verdict.not_attempt, verdict.reason)
+            for criterion, verdict in verdicts.items()
+            if stored.get(criterion.pk) != (verdict.value, verdict.not_attempt, verdict.reason)
+        ]
+        if not fresh:
+            return 0
+        others = list(sharing)
+        parameters: list[Any] = [round_id, answer_id, judge_id, *map(list, zip(*fresh, strict=True))]
+        try:
+            if stored:
+                changed = [row[0] for row in fresh]
+                cursor.execute(RETRACT, [round_id, [answer_id, *others], judge_id, changed])
+            if others:
+                cursor.execute(INSERT_SHARED, [*parameters, others])
+            else:
+                cursor.execute(INSERT, parameters)
+        except IntegrityError as error:
+            if violates(error, "judgement_of_open_round"):
+                raise RoundClosedError from error
+            raise
     return len(fresh)
-
-
-def round_hold_open(round_id: int) -> bool:
-    """Whether the round takes judgements; if so it stays open until the caller's transaction ends. One query."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT closed_at IS NULL FROM scoring_round WHERE id = %s FOR KEY SHARE", [round_id])
-        (is_open,) = cursor.fetchone()
-    return bool(is_open)
 
 
 @transaction.atomic
@@ -146,11 +183,19 @@ def round_close(*, round_id: int) -> None:
 
 @transaction.atomic
 def judgements_retract(
-    *, round_id: int, answer_id: int, judge_id: int, but_criteria: Collection[Criterion] = ()
+    *,
+    round_id: int,
+    answer_id: int,
+    judge_id: int,
+    but_criteria: Collection[Criterion] = (),
+    sharing: Collection[int] = (),
 ) -> int:
-    """Withdraw a judge's live judgements of an answer; they stay as history. Returns how many there were."""
+    """Withdraw a judge's live judgements of an answer, and of those that share them; they stay as history.
+
+    Returns how many there were.
+    """
     live = Judgement.objects.filter(
-        round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
+        round_id=round_id, answer_id__in=[answer_id, *sharing], judge_id=judge_id, retracted_at__isnull=True
     )
     return live.exclude(criterion__in=but_criteria).update(retracted_at=timezone.now())
 

@@ -1,8 +1,9 @@
 """What the object mapper does not give by itself."""
 
+import json
 from typing import Any, TypeVar
 
-from django.db import connection
+from django.db import IntegrityError, connection
 from django.db.backends.utils import CursorWrapper
 from django.db.models import Model, QuerySet
 
@@ -17,6 +18,17 @@ def locked(rows: QuerySet[Row], pk: int, *, no_key: bool = False) -> Row:
     """
     rows.model._base_manager.select_for_update(no_key=no_key).values_list("pk").filter(pk=pk).first()
     return rows.get(pk=pk)
+
+
+def violates(error: IntegrityError, constraint: str) -> bool:
+    """Whether this named constraint, or a trigger that gives its name, refused the statement."""
+    diagnosis = getattr(error.__cause__, "diag", None)
+    return diagnosis is not None and diagnosis.constraint_name == constraint
+
+
+def parsed(value: Any) -> Any:
+    """A jsonb value of a plain cursor: Django leaves it as text for its own fields to read."""
+    return json.loads(value) if isinstance(value, str) else value
 
 
 def planned_cursor() -> CursorWrapper:

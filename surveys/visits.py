@@ -4,7 +4,6 @@ These pages are the busiest of Luria, so the query is written out: the object ma
 the processor's time for the same rows (docs/benchmarks.md).
 """
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,7 +14,7 @@ from typing import Any
 from django.db.models import Exists, OuterRef
 
 from corpus.models import Instrument, Sitting, Stimulus
-from studies.database import planned_cursor
+from studies.database import parsed, planned_cursor
 from studies.models import Study
 from studies.services import secret_digest
 from surveys.models import Question, Survey
@@ -185,12 +184,11 @@ def visit_of(secret: str) -> Visit | None:
         respondent_id=row[1],
         sitting_id=row[2],
         state=row[3],
-        order=_parsed(row[4]),
+        order=parsed(row[4]),
         answers={
-            stimulus_id: Given(outcome, text, revision)
-            for stimulus_id, outcome, text, revision in _parsed(row[5]) or ()
+            stimulus_id: Given(outcome, text, revision) for stimulus_id, outcome, text, revision in parsed(row[5]) or ()
         },
-        responded=frozenset(_parsed(row[6]) or ()),
+        responded=frozenset(parsed(row[6]) or ()),
         seen_at=row[7],
         now=row[8],
         external_id=row[9],
@@ -208,8 +206,3 @@ def visit_again(visit: Visit) -> Visit:
     if again is None:
         raise LookupError("participants are not deleted")
     return again
-
-
-def _parsed(value: Any) -> Any:
-    """Django leaves jsonb as text for its own fields to read."""
-    return json.loads(value) if isinstance(value, str) else value

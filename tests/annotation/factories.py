@@ -1,9 +1,14 @@
 """Answers, raters and campaigns in a line each, through the services."""
 
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
 
-from annotation.models import Campaign, Item, Place, Rater
-from annotation.places import place_judge, place_next
+from django.utils import timezone
+
+from annotation.models import Campaign, Item, Place, Rater, Seat
+from annotation.places import place_judge
+from annotation.queue import IDLE, Hand, places_hold, seat_ensure
 from annotation.selectors import criteria_asked
 from annotation.services import campaign_open, rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
@@ -49,14 +54,36 @@ def make_campaign(study: Study, actor: User, *, k: int = 3, title: str = "Round"
 
 
 def take(campaign: Campaign, rater: Rater) -> Place:
-    place = place_next(campaign_id=campaign.pk, rater_id=rater.pk).place
-    assert place is not None
-    return place
+    """What lies first in the rater's hand."""
+    (card,) = places_hold(campaign_id=campaign.pk, rater_id=rater.pk, ahead=1).cards[:1]
+    return Place.objects.get(uuid=card.place)
+
+
+def hand_of(campaign: Campaign, rater: Rater) -> Hand:
+    """At most one place, and whether something may come back."""
+    return places_hold(campaign_id=campaign.pk, rater_id=rater.pk, ahead=1)
+
+
+def idle(place: Place) -> None:
+    """Its rater has done nothing for too long."""
+    Seat.objects.filter(campaign=place.campaign_id, rater=place.rater_id).update(
+        active_at=timezone.now() - IDLE - timedelta(seconds=1)
+    )
 
 
 def judge(campaign: Campaign, rater: Rater, values: dict[str, float] | None = None) -> Place:
     place = take(campaign, rater)
-    return place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=values or YES, version=place.version)
+    return post(place, rater, values, version=place.version)
+
+
+def post(
+    place: Place, rater: Rater, values: dict[str, float] | None = None, *, version: int = 0, **kwargs: Any
+) -> Place:
+    """Judge a place, and take no other in hand for it."""
+    chosen = YES if values is None else values
+    place_judge(place_uuid=place.uuid, user_id=rater.user_id, values=chosen, version=version, ahead=0, **kwargs)
+    place.refresh_from_db()
+    return place
 
 
 def give(item: Item, rater: Rater) -> Place:
@@ -64,6 +91,7 @@ def give(item: Item, rater: Rater) -> Place:
     had = Place.objects.filter(item=item, rater=rater).first()
     if had is not None:
         return had
+    seat_ensure(item.campaign_id, rater.pk)
     place = Place.objects.filter(item=item, state=Place.State.FREE).order_by("number").first()
     assert place is not None
     place.state, place.rater, place.held_at = Place.State.HELD, rater, item.campaign.opened_at

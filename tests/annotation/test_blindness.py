@@ -10,12 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Campaign, Item, Place, Rater
+from annotation.models import Campaign, Item, Place, Rater, Seat
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Instrument, Respondent
 from scoring.models import Judgement
-from tests.annotation.factories import NO, YES, form, give, judge, make_campaign, make_sitting
-from tests.annotation.test_places import post
+from tests.annotation.factories import NO, YES, form, give, hand_of, judge, make_campaign, make_sitting, post
 from tests.conftest import Cast
 
 # The tables that know who answered. A judge's page may not even ask them something harmless.
@@ -72,11 +71,13 @@ def seen(client: Client, ask: Callable[[], object]) -> tuple[str, list[str]]:
 def test_judging_pages_do_not_differ(both: Campaign, raters: list[Rater]) -> None:
     client = Client()
     client.force_login(raters[0].user)
+    hand_of(both, raters[0])  # a process reads what is the same for all answers of a campaign once
     results = []
     for item in pair(both):
         Place.objects.filter(rater=raters[0]).update(
-            state=Place.State.FREE, rater=None, held_at=None, done_at=None, version=0
+            state=Place.State.FREE, rater=None, held_at=None, done_at=None, version=0, ordinal=None
         )
+        Seat.objects.all().delete()
         Judgement.objects.filter(retracted_at=None).update(retracted_at=timezone.now())
         address = reverse("rate_place", args=[give(item, raters[0]).uuid])
         results.append(

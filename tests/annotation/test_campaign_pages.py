@@ -13,8 +13,18 @@ from annotation.services import campaign_close, rater_ensure
 from corpus.models import Instrument
 from scoring.models import Judgement, Round
 from studies.models import AuditEntry, Blinding
-from tests.annotation.factories import NO, YES, give, judge, judge_all, live, make_campaign, make_sitting, many_answers
-from tests.annotation.test_places import post
+from tests.annotation.factories import (
+    NO,
+    YES,
+    give,
+    judge,
+    judge_all,
+    live,
+    make_campaign,
+    make_sitting,
+    many_answers,
+    post,
+)
 from tests.conftest import Cast
 
 OPENING = {"title": "Round", "raters_per_answer": "3", "seed": "7"}

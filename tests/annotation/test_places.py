@@ -1,9 +1,6 @@
 """The queue and the judgements, one after another; what happens at once is in test_threads."""
 
-from datetime import timedelta
-
 import pytest
-from django.utils import timezone
 
 from annotation.errors import (
     CampaignClosedError,
@@ -16,23 +13,29 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.models import Campaign, Place, Rater
-from annotation.places import IDLE, adjudication_record, label_withdraw, place_judge, place_next, place_withdraw
+from annotation.places import adjudication_record, label_withdraw, place_withdraw
 from annotation.services import adjudicator_set, campaign_close, rater_deactivate
 from annotation.votes import items_undecided, labels_of_round
 from corpus.models import Instrument
 from scoring.models import Judgement
 from scoring.services import ValueOutsideScaleError
 from studies.models import AuditEntry
-from tests.annotation.factories import CODES, NO, YES, give, judge, live, make_campaign, make_rater, make_sitting, take
+from tests.annotation.factories import (
+    CODES,
+    NO,
+    YES,
+    give,
+    hand_of,
+    idle,
+    judge,
+    live,
+    make_campaign,
+    make_rater,
+    make_sitting,
+    post,
+    take,
+)
 from tests.conftest import Cast
-
-
-def idle(place: Place) -> None:
-    Place.objects.filter(pk=place.pk).update(held_at=timezone.now() - IDLE - timedelta(seconds=1))
-
-
-def post(place: Place, rater: Rater, values: dict[str, float] = YES, version: int = 0, **kwargs: bool) -> Place:
-    return place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=values, version=version, **kwargs)
 
 
 def test_held_place_is_handed_out_again(campaign: Campaign, raters: list[Rater]) -> None:
@@ -43,7 +46,7 @@ def test_held_place_is_handed_out_again(campaign: Campaign, raters: list[Rater])
 def test_rater_never_has_an_answer_twice(campaign: Campaign, raters: list[Rater]) -> None:
     items = [judge(campaign, raters[0]).item_id for _ in range(6)]
     assert len(set(items)) == 6
-    assert place_next(campaign_id=campaign.pk, rater_id=raters[0].pk).place is None
+    assert hand_of(campaign, raters[0]).cards == ()
 
 
 def test_done_only_when_nothing_is_left(campaign: Campaign, raters: list[Rater]) -> None:
@@ -54,15 +57,15 @@ def test_done_only_when_nothing_is_left(campaign: Campaign, raters: list[Rater])
     for _ in range(5):
         judge(campaign, raters[2])
     held = take(campaign, raters[2])
-    found = place_next(campaign_id=campaign.pk, rater_id=late.pk)
-    assert (found.place, found.later) == (None, True)  # one answer is with somebody else, and may come back
+    found = hand_of(campaign, late)
+    assert (found.cards, found.later) == ((), True)  # one answer is with somebody else, and may come back
     idle(held)
     assert take(campaign, late).pk == held.pk
-    found = place_next(campaign_id=campaign.pk, rater_id=raters[2].pk)
-    assert (found.place, found.later) == (None, True)
+    found = hand_of(campaign, raters[2])
+    assert (found.cards, found.later) == ((), True)
     judge(campaign, late)
-    found = place_next(campaign_id=campaign.pk, rater_id=raters[2].pk)
-    assert (found.place, found.later) == (None, False)
+    found = hand_of(campaign, raters[2])
+    assert (found.cards, found.later) == ((), False)
 
 
 def test_idle_place_stays_while_others_are_free(campaign: Campaign, raters: list[Rater]) -> None:
@@ -130,7 +133,7 @@ def test_refused_judgements_store_nothing(cast: Cast, campaign: Campaign, raters
     with pytest.raises(CampaignClosedError):
         post(place, raters[0])
     with pytest.raises(CampaignClosedError):
-        place_next(campaign_id=campaign.pk, rater_id=raters[0].pk)
+        hand_of(campaign, raters[0])
     assert live(campaign) == 0
 
 
@@ -138,17 +141,18 @@ def test_ended_rater_is_refused(cast: Cast, campaign: Campaign, raters: list[Rat
     place = judge(campaign, raters[0])
     rater_deactivate(rater=raters[0], actor=cast.alice)
     with pytest.raises(RaterInactiveError):
-        place_next(campaign_id=campaign.pk, rater_id=raters[0].pk)
+        hand_of(campaign, raters[0])
     with pytest.raises(RaterInactiveError):
         post(place, raters[0], NO, version=1)
     with pytest.raises(RaterInactiveError):
-        place_withdraw(place_uuid=place.uuid, rater_id=raters[0].pk)
+        place_withdraw(place_uuid=place.uuid, user_id=raters[0].user_id)
 
 
 def test_withdrawn_label_leaves_and_is_not_asked_for_again(campaign: Campaign, raters: list[Rater]) -> None:
     place = judge(campaign, raters[0])
-    withdrawn = place_withdraw(place_uuid=place.uuid, rater_id=raters[0].pk)
-    assert (withdrawn.state, live(campaign)) == (Place.State.WITHDRAWN, 0)
+    place_withdraw(place_uuid=place.uuid, user_id=raters[0].user_id)
+    place.refresh_from_db()
+    assert (place.state, live(campaign)) == (Place.State.WITHDRAWN, 0)
     assert take(campaign, raters[0]).item_id != place.item_id
     with pytest.raises(PlaceStaleError):  # the page was opened before the withdrawal
         post(place, raters[0], version=1)
@@ -159,7 +163,7 @@ def test_withdrawn_label_leaves_and_is_not_asked_for_again(campaign: Campaign, r
 def test_withdrawing_anothers_label_is_refused(campaign: Campaign, raters: list[Rater]) -> None:
     place = judge(campaign, raters[0])
     with pytest.raises(PlaceNotYoursError):
-        place_withdraw(place_uuid=place.uuid, rater_id=raters[1].pk)
+        place_withdraw(place_uuid=place.uuid, user_id=raters[1].user_id)
     assert live(campaign) == 3
 
 

@@ -1,19 +1,17 @@
 """The queue, whatever raters do in whatever order: it ends, and nobody is asked more often than agreed."""
 
 from collections import Counter
-from datetime import timedelta
 
 import pytest
 from django.db import transaction
-from django.utils import timezone
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotation.models import Campaign, Place, Rater
-from annotation.places import IDLE, place_judge, place_next, place_withdraw
+from annotation.places import place_withdraw
 from corpus.models import Instrument
 from scoring.models import Judgement
-from tests.annotation.factories import CODES, NO, YES, make_campaign, make_rater, make_sitting
+from tests.annotation.factories import CODES, NO, YES, hand_of, idle, make_campaign, make_rater, make_sitting, post
 from tests.conftest import Cast
 
 ACTIONS = st.sampled_from(["next", "judge", "leave", "change", "withdraw"])
@@ -31,11 +29,12 @@ class Queue:
         self.check()
 
     def next(self, rater: Rater) -> Place | None:
-        found = place_next(campaign_id=self.campaign.pk, rater_id=rater.pk)
-        had = set(rater.places.exclude(pk=found.place.pk if found.place else None).values_list("item", flat=True))
-        if found.place is not None:
-            assert found.place.item_id not in had
-            return found.place
+        found = hand_of(self.campaign, rater)
+        place = Place.objects.get(uuid=found.cards[0].place) if found.cards else None
+        had = set(rater.places.exclude(pk=place.pk if place else None).values_list("item", flat=True))
+        if place is not None:
+            assert place.item_id not in had
+            return place
         others = self.campaign.places.exclude(item__in=had)
         assert not others.filter(state=Place.State.FREE).exists()
         # Done is said only when not even a place held by somebody else could come back.
@@ -45,22 +44,22 @@ class Queue:
     def judge(self, rater: Rater) -> None:
         place = self.next(rater)
         if place is not None:
-            place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=YES, version=place.version)
+            post(place, rater, YES, version=place.version)
 
     def leave(self, rater: Rater) -> None:
         """The rater goes away with an answer open, long enough."""
-        held = self.campaign.places.filter(rater=rater, state=Place.State.HELD)
-        held.update(held_at=timezone.now() - IDLE - timedelta(minutes=1))
+        for place in self.campaign.places.filter(rater=rater, state=Place.State.HELD):
+            idle(place)
 
     def change(self, rater: Rater) -> None:
         place = self.campaign.places.filter(rater=rater, done_at__isnull=False).order_by("-done_at").first()
         if place is not None:
-            place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=NO, version=place.version)
+            post(place, rater, NO, version=place.version)
 
     def withdraw(self, rater: Rater) -> None:
         place = self.campaign.places.filter(rater=rater, state=Place.State.DONE).first()
         if place is not None:
-            place_withdraw(place_uuid=place.uuid, rater_id=rater.pk)
+            place_withdraw(place_uuid=place.uuid, user_id=rater.user_id)
 
     def check(self) -> None:
         live = Judgement.objects.filter(round=self.campaign.round_id, retracted_at__isnull=True)
@@ -111,8 +110,8 @@ def test_queue_always_ends_and_never_exceeds_k(
         else:
             pytest.fail("the queue did not end")
         for rater in queue.raters:
-            found = place_next(campaign_id=campaign.pk, rater_id=rater.pk)
-            assert (found.place, found.later) == (None, False)
+            found = hand_of(campaign, rater)
+            assert (found.cards, found.later) == ((), False)
         taken = Counter(campaign.places.exclude(state=Place.State.FREE).values_list("item", flat=True))
         assert set(taken.values()) == {min(k, n_raters)}
         assert len(taken) == n_items

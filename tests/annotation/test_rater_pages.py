@@ -248,7 +248,7 @@ def test_member_begins_without_having_been_a_rater(cast: Cast, campaign: Campaig
     assert "0 of " in page(client, reverse("rate_home"))
     assert not Rater.objects.filter(user=cast.rita).exists()
     assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 302
-    assert Rater.objects.get(user=cast.rita).places.count() == 1
+    assert Rater.objects.get(user=cast.rita).places.count() == 3  # one on the screen, two ahead
 
 
 # --- adjudication ------------------------------------------------------------------------------------------------

@@ -11,8 +11,7 @@ from annotation.models import Campaign, Rater
 from annotation.places import place_withdraw
 from annotation.votes import campaign_agreement, items_with_votes, labels_of_round, rating_matrix, votes_of_round
 from corpus.models import Instrument
-from tests.annotation.factories import CODES, NO, YES, form, give, make_campaign, make_sitting
-from tests.annotation.test_places import post
+from tests.annotation.factories import CODES, NO, YES, form, give, make_campaign, make_sitting, post
 from tests.conftest import Cast
 
 
@@ -75,7 +74,7 @@ def test_sg6_a_gap_is_not_a_class(gaps: Campaign, raters: list[Rater]) -> None:
     assert [labels[item.pk].votes for item in (first, second, third)] == [2, 3, 2]
 
     place = gaps.places.get(item=first, rater=raters[0])
-    place_withdraw(place_uuid=place.uuid, rater_id=raters[0].pk)
+    place_withdraw(place_uuid=place.uuid, user_id=raters[0].user_id)
 
     label = labels_of_round(gaps)[first.pk]["grammatical"]
     assert (label.value, label.votes, label.reason) == (None, 1, "single_vote")

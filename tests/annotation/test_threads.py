@@ -13,7 +13,8 @@ from django.urls import reverse
 
 from annotation.errors import PlaceStaleError, TitleTakenError
 from annotation.models import Campaign, Place, Rater
-from annotation.places import Next, place_judge, place_next
+from annotation.places import Saved, place_judge
+from annotation.queue import AHEAD, Hand, places_hold
 from annotation.services import campaign_close, rater_ensure
 from annotation.votes import campaign_agreement
 from corpus.models import Instrument
@@ -29,9 +30,9 @@ from tests.annotation.factories import (
     make_rater,
     make_sitting,
     many_answers,
+    post,
     take,
 )
-from tests.annotation.test_places import post
 from tests.conftest import Cast
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -70,7 +71,7 @@ def test_sg5_double_click(campaign: Campaign, raters: list[Rater]) -> None:
     assert [response.status_code for response in at_once(*clicks)] == [302, 302]
     mine = Judgement.objects.filter(judge=raters[0].judge)
     assert mine.count() == 3
-    assert campaign.places.filter(rater=raters[0], state=Place.State.HELD).count() == 1  # one next answer, not two
+    assert campaign.places.filter(rater=raters[0], state=Place.State.HELD).count() == AHEAD  # not twice as many
     pairable = campaign_agreement(campaign).attempts[0].agreement.n_pairable
     assert pairable == 2
 
@@ -91,7 +92,7 @@ def test_two_different_judgements_at_once_leave_one(campaign: Campaign, raters: 
     place = take(campaign, raters[0])
 
     def send(values: dict[str, float]) -> Callable[[], object]:
-        return lambda: place_judge(place_uuid=place.uuid, rater_id=raters[0].pk, values=values, version=0)
+        return lambda: place_judge(place_uuid=place.uuid, user_id=raters[0].user_id, values=values, version=0)
 
     results = at_once(send(YES), send(NO))
     assert sum(isinstance(result, PlaceStaleError) for result in results) == 1
@@ -101,10 +102,10 @@ def test_two_different_judgements_at_once_leave_one(campaign: Campaign, raters: 
 
 def test_two_tabs_of_one_rater_take_one_place(campaign: Campaign, raters: list[Rater]) -> None:
     def ask() -> object:
-        return place_next(campaign_id=campaign.pk, rater_id=raters[0].pk).place
+        return places_hold(campaign_id=campaign.pk, rater_id=raters[0].pk, ahead=1).cards[0].place
 
     results = at_once(*[ask] * 6)
-    assert len({place.pk for place in results}) == 1
+    assert len(set(results)) == 1
     assert campaign.places.filter(state=Place.State.HELD).count() == 1
 
 
@@ -124,12 +125,12 @@ def test_places_locked_at_the_moment_are_not_taken_for_done(
             locked.set()
             until_somebody_waits_for_us()
 
-    def ask() -> Next:
+    def ask() -> Hand:
         locked.wait(timeout=30)
-        return place_next(campaign_id=campaign.pk, rater_id=raters[1].pk)
+        return places_hold(campaign_id=campaign.pk, rater_id=raters[1].pk, ahead=1)
 
     _, found = at_once(hold, ask)
-    assert found.place is not None
+    assert found.cards
 
 
 def until_somebody_waits_for_us() -> None:
@@ -154,11 +155,11 @@ def test_last_place_goes_to_one_of_two(cast: Cast, instrument: Instrument, rater
         judge(campaign, raters[0])
     results = at_once(
         *[
-            lambda rater=rater: place_next(campaign_id=campaign.pk, rater_id=rater.pk)
+            lambda rater=rater: places_hold(campaign_id=campaign.pk, rater_id=rater.pk, ahead=1)
             for rater in (raters[1], raters[2])
         ]
     )
-    assert Counter((result.place is None, result.later) for result in results) == {(False, False): 1, (True, True): 1}
+    assert Counter((result.cards == (), result.later) for result in results) == {(False, False): 1, (True, True): 1}
 
 
 def test_two_clicks_open_one_campaign(cast: Cast, instrument: Instrument) -> None:
@@ -181,14 +182,16 @@ def test_closing_while_judging_loses_nothing_that_was_accepted(
 ) -> None:
     places = [(take(campaign, rater), rater) for rater in raters]
     sends = [
-        lambda place=place, rater=rater: place_judge(place_uuid=place.uuid, rater_id=rater.pk, values=YES, version=0)
+        lambda place=place, rater=rater: place_judge(
+            place_uuid=place.uuid, user_id=rater.user_id, values=YES, version=0
+        )
         for place, rater in places
     ]
     results = at_once(*sends, lambda: campaign_close(campaign=campaign, actor=cast.alice))
-    accepted = sum(isinstance(result, Place) for result in results)
+    accepted = sum(isinstance(result, Saved) for result in results)
     assert live(campaign) == 3 * accepted
     assert campaign.places.filter(state=Place.State.DONE).count() == accepted
-    assert {type(result).__name__ for result in results} <= {"Place", "CampaignClosedError", "NoneType"}
+    assert {type(result).__name__ for result in results} <= {"Saved", "CampaignClosedError", "NoneType"}
 
 
 def test_thirty_raters_at_once_on_three_hundred_answers(cast: Cast, instrument: Instrument) -> None:

@@ -10,8 +10,7 @@ from annotation.models import Campaign, Rater
 from annotation.votes import Vote, campaign_agreement, items_undecided, labels_of_round, rating_matrix
 from corpus.models import Instrument, Sitting
 from scoring.models import Criterion
-from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_sitting
-from tests.annotation.test_places import post
+from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_sitting, post
 from tests.conftest import Cast
 
 

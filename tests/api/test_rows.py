@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.votes import campaign_agreement
 from llmruns.models import Call
@@ -155,7 +156,7 @@ def test_campaigns_with_progress_and_agreement(ready: Ready) -> None:
         assert row["alpha"]["interval"]["low"] == pytest.approx(beside.agreement.interval.low)
         assert row["percent"]["n_pairs"] == beside.percent.n_pairs
         assert row["alpha"]["reason"] is None
-    ready.campaign.round.judgements.all().delete()
+    ready.campaign.round.judgements.update(retracted_at=timezone.now())
     empty = ready.get(f"campaigns/{campaign['id']}/agreement/")["criteria"][0]
     assert (empty["alpha"]["value"], empty["alpha"]["reason"]) == (None, "no_common_unit")
 

@@ -30,8 +30,7 @@ from surveys.models import Exposure, ImportBatch, Participant, Question, Questio
 from surveys.question_services import questions_respond
 from surveys.rights import receipt_issue
 from surveys.services import survey_create, survey_set_state
-from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_rater
-from tests.annotation.test_places import post
+from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_rater, post
 from tests.api.conftest import client_of
 from tests.api.routes import OF_A_STUDY
 from tests.architecture.test_write_routes import PAGES
