@@ -12,7 +12,7 @@ SENT_ALWAYS = (
     "Accept: text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8\r\n"
     "Accept-Language: ru,en;q=0.8\r\n"
 )
-FORM = "Content-Type: application/x-www-form-urlencoded\r\n"
+FORM = "application/x-www-form-urlencoded"
 
 
 @dataclass
@@ -24,6 +24,8 @@ class Visitor:
     status: int = 0
     page: str = ""
     cookies: dict[str, str] = field(default_factory=dict)
+    headers: str = SENT_ALWAYS
+    content: str = FORM
 
     def __post_init__(self) -> None:
         self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
@@ -46,9 +48,9 @@ class Visitor:
     async def _exchange(self, method: str, path: str, body: str) -> str:
         """One request; where its answer leads to."""
         cookies = "; ".join(f"{name}={value}" for name, value in self.cookies.items())
-        head = f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{self.port}\r\n{SENT_ALWAYS}"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {HOST}:{self.port}\r\n{self.headers}"
         head += f"Cookie: {cookies}\r\n" if cookies else ""
-        head += f"{FORM}Content-Length: {len(body)}\r\n" if method == "POST" else ""
+        head += f"Content-Type: {self.content}\r\nContent-Length: {len(body.encode())}\r\n" if method == "POST" else ""
         request = f"{head}\r\n{body}".encode()
         if self._streams is not None:
             try:
