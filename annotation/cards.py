@@ -44,15 +44,17 @@ SELECT place.uuid, place.campaign_id, place.purpose, place.item_id, place.state,
 FROM annotation_place AS place
 JOIN annotation_item AS item ON item.id = place.item_id
 JOIN annotation_campaign AS campaign ON campaign.id = place.campaign_id
-JOIN annotation_rater AS rater ON rater.id = place.rater_id AND rater.user_id = %s
+JOIN annotation_rater AS rater ON rater.study_id = campaign.study_id AND rater.user_id = %s
 JOIN studies_membership AS member
     ON member.user_id = rater.user_id AND member.study_id = rater.study_id AND member.is_active
-WHERE place.uuid = %s
+WHERE place.uuid = %s AND (place.rater_id = rater.id OR place.state = 'free' AND EXISTS (
+    SELECT 1 FROM annotation_skip AS skip
+    WHERE skip.place_id = place.id AND skip.rater_id = rater.id AND skip.undone_at IS NULL))
 """
 
 
 def desk_of(user: User, place_uuid: UUID) -> Desk | None:
-    """A place that the user has, as it stands. One query, two more when a process meets the campaign first."""
+    """A place that the user has, or has passed by and nobody has taken, as it stands. One query, two more when a process meets the campaign first."""
     with planned_cursor() as cursor:
         cursor.execute(DESK, [user.pk, place_uuid])
         row: Any = cursor.fetchone()

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -32,7 +33,7 @@ from annotation.errors import (
     ReasonMissingError,
     ValuesMissingError,
 )
-from annotation.forms import JudgementUnreadableError, ReasonForm, posted_judgement, rows_of, value_label
+from annotation.forms import JudgementUnreadableError, ReasonForm, Row, posted_judgement, rows_of, value_label
 from annotation.models import Campaign, Item
 from annotation.places import (
     MAX_COMMENT,
@@ -63,6 +64,13 @@ from studies.access import SignedIn
 
 View = Callable[..., HttpResponse]
 PAGE = 50
+
+SKIP_REASONS = [
+    ("Digit1", "1", _lazy("I cannot decide")),
+    ("Digit2", "2", _lazy("The words or the answer are shown wrongly")),
+    ("Digit3", "3", _lazy("It names or concerns somebody I know")),
+    ("Digit4", "4", _lazy("The text is offensive or disturbing")),
+]
 
 
 def wants_json(request: HttpRequest) -> bool:
@@ -210,7 +218,9 @@ def rate_place(request: SignedIn, place: UUID) -> HttpResponse:
         return removed(request)
     if wants_json(request):
         tally = tally_of(found.card.campaign_id, found.rater_id)
-        return JsonResponse({"card": card_data(found.card, found.chosen), "progress": _tally_data(tally)})
+        before = place_before(found)
+        card = card_data(found.card, found.chosen)
+        return JsonResponse({"card": card, "before": str(before) if before else None, "progress": _tally_data(tally)})
     return _place_page(request, found, found.chosen)
 
 
@@ -311,6 +321,8 @@ def _place_page(
         "before": before,
         "problem": problem,
         "feedback": feedback,
+        "feedback_rows": _feedback_rows(rows, feedback),
+        "skip_reasons": SKIP_REASONS,
         "campaign_id": card.campaign_id,
         "max_comment": MAX_COMMENT,
         "judging": {
@@ -340,6 +352,19 @@ def _place_page(
         },
     }
     return render(request, "annotation/rate_place.html", context, status=status)
+
+
+def _feedback_rows(rows: Sequence[Row], feedback: Feedback | None) -> list[dict[str, str]]:
+    """What is right, criterion by criterion."""
+    if feedback is None:
+        return []
+    return [
+        {
+            "question": row.criterion.question,
+            "expected": value_label(row.criterion, feedback.expected[row.criterion.code]),
+        }
+        for row in rows
+    ]
 
 
 def card_data(card: Card, chosen: Chosen | None = None) -> dict[str, Any]:
@@ -407,8 +432,9 @@ def _feedback_data(feedback: Feedback | None) -> dict[str, Any] | None:
 @require_POST
 def rate_skip(request: SignedIn, place: UUID) -> HttpResponse:
     """Pass an answer by, with a reason."""
+    reason = request.POST.get("own", "").strip() or request.POST.get("reason", "")
     try:
-        saved = place_skip(place_uuid=place, user_id=request.user.pk, reason=request.POST.get("reason", ""))
+        saved = place_skip(place_uuid=place, user_id=request.user.pk, reason=reason.replace("\x00", ""))
     except PlaceNotYoursError:
         return not_yours(request)
     except AnswerRemovedError:

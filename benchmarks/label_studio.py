@@ -16,6 +16,7 @@ from embedded.processes import Program, clean_environment
 VERSION = "1.23.2"
 DATABASE = "label_studio"
 WORKERS = 4
+SITE = Path(__file__).with_name("label_studio_site")
 CONFIG = """<View><Text name="t" value="$text"/>
 <Choices name="gram" toName="t"><Choice value="1"/><Choice value="0"/></Choices>
 <Choices name="logic" toName="t"><Choice value="1"/><Choice value="0"/></Choices>
@@ -25,14 +26,14 @@ RESULT = [
     for name in ("gram", "logic", "order")
 ]
 CONFIGURE = """
-import json, sys
+import json
 from django.contrib.auth import get_user_model
 from rest_framework.authtoken.models import Token
 from organizations.models import Organization
 from projects.models import Project
 from tasks.models import Task
 
-n_tasks, k, n_raters = map(int, sys.argv[1:4]) if len(sys.argv) > 3 else ({tasks}, {k}, {raters})
+n_tasks, k, n_raters = {tasks}, {k}, {raters}
 User = get_user_model()
 users = [User.objects.create_user(f"rater{{n}}@example.org", "for-this-run-only") for n in range(n_raters)]
 organization = Organization.create_organization(created_by=users[0], title="benchmark")
@@ -121,16 +122,18 @@ def started(server: Server, tasks: int, k: int, raters: int) -> LabelStudio:
     programs = _installed(folder)
     with postgres.connect(server.place) as connection:
         connection.execute(f"CREATE DATABASE {DATABASE} OWNER luria")
-    environment = _environment(server, folder)
-    manage = [str(programs / "python"), "-m", "label_studio.manage"]
-    _run([*manage, "migrate", "--no-input"], folder, environment)
+    (package,) = (folder / "venv" / "lib").glob("python*/site-packages/label_studio")
+    environment = _environment(server, folder) | {"PYTHONPATH": str(package)}
+    manage = [str(programs / "python"), str(package / "manage.py")]
+    site = {"PYTHONPATH": f"{SITE}:{package}"}
+    _run([*manage, "migrate", "--no-input"], folder, environment | site)
     configure = CONFIGURE.format(tasks=tasks, k=k, raters=raters, config=CONFIG)
     printed = _run([*manage, "shell", "-c", configure], folder, environment)
     project, tokens = json.loads(printed.partition("READY")[2].splitlines()[0])
     port = free_port()
     program = Program(
         "label-studio",
-        [str(programs / "gunicorn"), "--workers", str(WORKERS), "--bind", f"{HOST}:{port}", "label_studio.core.wsgi"],
+        [str(programs / "gunicorn"), "--workers", str(WORKERS), "--bind", f"{HOST}:{port}", "core.wsgi"],
         log=server.place.logs / "label-studio.log",
         environment=environment,
         folder=folder,

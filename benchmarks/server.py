@@ -25,6 +25,7 @@ class Server:
     port: int
     env: dict[str, str]
     web: Program
+    services: services.Services
 
     def manage(self, *arguments: str) -> str:
         """A management command in the server's environment; returns what it printed."""
@@ -42,6 +43,12 @@ class Server:
         if not answers_on(self.port, "/login/"):
             raise self.web.failure("The web server did not start.")
 
+    def kill(self) -> None:
+        """kill -9 of the web server, PostgreSQL and Valkey, with all their processes."""
+        for program in (self.web, self.services.postgres, self.services.valkey):
+            if program is not None:
+                program.kill()
+
     def web_seconds(self) -> list[float]:
         """CPU seconds of each web worker so far: a lopsided share shows here."""
         workers = psutil.Process(self.web.pid).children()
@@ -58,7 +65,7 @@ def server() -> Iterator[Server]:
     with services.temporary(durable=True) as running:
         port = free_port()
         env = application_environment(running.place, running.env, HOST, port) | {"LOG_LEVEL": "WARNING"}
-        found = Server(running.place, port, env, web_program(running.place, env, HOST, port))
+        found = Server(running.place, port, env, web_program(running.place, env, HOST, port), running)
         found.manage("migrate", "--no-input", "--verbosity", "0")
         try:
             yield found

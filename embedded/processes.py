@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,6 +78,16 @@ class Program:
                 self.process.kill()
                 self.process.wait()
         self.process = None
+
+    def kill(self) -> None:
+        """kill -9 of the program and of its children: none of them has a moment to say anything."""
+        if self.pid is None:
+            return
+        main = psutil.Process(self.pid)
+        for process in [main, *main.children(recursive=True)]:
+            with suppress(psutil.NoSuchProcess):  # gone with the one before it
+                process.kill()
+        self.stop()
 
     def failure(self, what: str) -> RefusedError:
         return RefusedError(f"{what}\n{log_end(self.log)}")

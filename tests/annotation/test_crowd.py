@@ -3,11 +3,8 @@
 import asyncio
 import json
 import random
-import signal
 from collections import Counter
 from dataclasses import dataclass, field
-
-import psutil
 
 from benchmarks.crowd import Visitor
 from benchmarks.raters import CONFIGURE
@@ -89,13 +86,7 @@ class Crowd:
         while len(self.acknowledged) < KILL_AFTER:
             await asyncio.sleep(0.05)
         self.up.clear()
-        assert self.found.web.pid is not None
-        for process in [
-            *psutil.Process(self.found.web.pid).children(recursive=True),
-            psutil.Process(self.found.web.pid),
-        ]:
-            process.send_signal(signal.SIGKILL)
-        await asyncio.to_thread(self.found.web.stop)
+        await asyncio.to_thread(self.found.web.kill)
         await asyncio.to_thread(self.found.web_start)
         self.up.set()
         with postgres.connect(self.found.place, name="luria") as connection:

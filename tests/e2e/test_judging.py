@@ -1,0 +1,362 @@
+"""A linguist at a Russian keyboard: lost connections, an ended session, a crash. Each answer is judged once."""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.sessions.models import Session
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+from pytest_django import Settings
+from pytest_django.live_server_helper import LiveServer
+
+from annotation.models import Campaign, Place, Rater, Skip
+from benchmarks.raters import CONFIGURE
+from benchmarks.server import HOST, server
+from corpus.models import Instrument
+from embedded import postgres
+from scoring.models import Judgement, Round
+from tests.annotation.factories import YES, make_campaign, make_rater, make_sitting
+from tests.conftest import Cast
+from tests.e2e.conftest import Person
+
+pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
+
+# What a keyboard says whose layout is Russian: the place of the key, and the letter that is printed on it.
+RUSSIAN = {
+    "Digit1": "1", "Digit2": "2", "Digit4": "4", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
+    "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р", "Enter": "Enter",
+}  # fmt: skip
+
+
+class Keys:
+    """Hands that never leave the keyboard."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.devtools = page.context.new_cdp_session(page)
+
+    def press(self, *codes: str) -> None:
+        for code in codes:
+            text = {"text": "\r"} if code == "Enter" else {}
+            down = {"type": "keyDown", "code": code, "key": RUSSIAN[code], **text}
+            self.devtools.send("Input.dispatchKeyEvent", down)
+            self.devtools.send("Input.dispatchKeyEvent", {"type": "keyUp", "code": code, "key": RUSSIAN[code]})
+
+
+def keys_at(page: Page) -> Keys:
+    page.wait_for_selector("#judge[data-keys=bound]")
+    return Keys(page)
+
+
+@pytest.fixture
+def raters(cast: Cast) -> list[Rater]:
+    return [make_rater(cast.study, name) for name in ("lena", "misha", "nina")]
+
+
+@pytest.fixture
+def campaign(cast: Cast, instrument: Instrument) -> Campaign:
+    for number in range(4):
+        make_sitting(
+            instrument,
+            [f"кошка сидит на столе {number}", f"мышь бежит от кошки {number}", f"дети {number} раз играли во дворе"],
+        )
+    return make_campaign(cast.study, cast.alice, k=2)
+
+
+@dataclass
+class Desk:
+    person: Person
+    page: Page
+    keys: Keys
+    rater: Rater
+
+    @property
+    def answer(self) -> str:
+        return self.page.locator("#answer").inner_text()
+
+    def judge(self, *codes: str) -> str:
+        """Judge what lies there, by default as right in everything; returns its text."""
+        text = self.answer
+        self.keys.press(*(codes or ("Digit1", "KeyQ", "KeyA")), "Enter")
+        return text
+
+    def all_saved(self) -> None:
+        expect(self.page.locator("#saved")).to_have_text("Saved.")
+
+
+Sit = Callable[..., Desk]
+
+
+@pytest.fixture
+def sit(
+    person: Callable[..., Person],
+    cast: Cast,
+    campaign: Campaign,
+    raters: list[Rater],
+    settings: Settings,
+    live_server: LiveServer,
+) -> Iterator[Sit]:
+    def sit_down(who: int = 0, **how: object) -> Desk:
+        rater = raters[who]
+        visitor = person(**how)
+        session = cast.client(rater.user).cookies[settings.SESSION_COOKIE_NAME].value
+        visitor.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        page = visitor.go("/rate/")
+        page.get_by_role("button", name="Begin").click()
+        return Desk(visitor, page, keys_at(page), rater)
+
+    yield sit_down
+
+
+def live(campaign: Campaign, rater: Rater) -> int:
+    return Judgement.objects.filter(round=campaign.round_id, judge=rater.judge_id, retracted_at=None).count()
+
+
+def test_everything_by_keyboard_to_the_end(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    expect(desk.page.locator("input:checked")).to_have_count(0)
+    desk.keys.press("Digit1", "Enter")
+    expect(desk.page.locator("#missing")).to_contain_text("Not chosen yet: Logical?")
+    texts = {desk.judge() for _ in range(2)} | {desk.judge("KeyX")}
+    texts |= {desk.judge("Digit2", "KeyW", "KeyS") for _ in range(3)}
+    for _ in range(6):
+        expect(desk.page.locator("#desk")).to_be_visible()
+        texts.add(desk.judge())
+    expect(desk.page.locator("#waiting_text")).to_have_text(
+        "Done: nothing is left for you in this campaign. Thank you!"
+    )
+    desk.all_saved()
+    assert len(texts) == 12 and live(campaign, desk.rater) == 36
+    assert Judgement.objects.filter(not_attempt=True).count() == 3
+    assert Place.objects.filter(state="done", seconds__isnull=False).count() == 12
+
+
+def test_the_next_answer_is_there_before_the_server_has_answered(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.page.route("**/rate/*-*/", lambda route: None)  # no answer comes, and no refusal
+    first = desk.judge()
+    assert desk.answer != first
+    second = desk.judge()
+    assert desk.answer not in (first, second)
+    expect(desk.page.locator("#saved")).to_have_text("Saving…")
+    assert live(campaign, desk.rater) == 0
+    desk.page.unroute_all(behavior="ignoreErrors")
+    desk.page.once("dialog", lambda dialog: dialog.accept())
+    desk.page.reload()  # both were kept in the browser, and are sent by the new page
+    keys_at(desk.page)
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 6
+
+
+def test_lost_connection(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.judge()
+    desk.all_saved()
+    desk.person.context.set_offline(True)
+    for _ in range(3):
+        desk.judge()
+    expect(desk.page.locator("#saved")).to_contain_text("no connection")
+    expect(desk.page.locator("#waiting_text")).to_contain_text("The next answers come when")
+    desk.person.context.set_offline(False)
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 12
+    desk.judge()
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 15
+    desk.person.complaints.clear()  # the browser reports each failed attempt
+
+
+def test_ended_session(sit: Sit, campaign: Campaign, cast: Cast, settings: Settings, live_server: LiveServer) -> None:
+    desk = sit()
+    Session.objects.all().delete()
+    desk.judge()
+    expect(desk.page.locator("#saved")).to_contain_text("you have been logged out")
+    expect(desk.page.locator("#login a")).to_be_visible()
+    desk.judge()
+    assert live(campaign, desk.rater) == 0
+    session = cast.client(desk.rater.user).cookies[settings.SESSION_COOKIE_NAME].value
+    token = "n" * 32  # logging in gives the forms another token too
+    for name, value in ((settings.SESSION_COOKIE_NAME, session), ("csrftoken", token)):
+        desk.person.context.add_cookies([{"name": name, "value": value, "url": live_server.url}])
+    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 6
+    desk.person.complaints.clear()  # 403, as it should be
+
+
+def test_double_enter_is_one_judgement(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.keys.press("Digit1", "KeyQ", "KeyA", "Enter", "Enter", "Enter")
+    expect(desk.page.locator("#missing")).to_contain_text("Not chosen yet:")
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 3
+
+
+def test_going_back_and_changing(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    first = desk.judge()
+    second = desk.judge()
+    third = desk.answer
+    desk.keys.press("Digit2", "KeyU")
+    assert desk.answer == second
+    expect(desk.page.locator("#c-grammatical-1")).to_be_checked()
+    desk.keys.press("KeyU")
+    assert desk.answer == first
+    desk.keys.press("KeyS", "Enter")  # a change, and on to where we were
+    assert desk.answer == second
+    desk.keys.press("Enter")  # left as it was
+    assert desk.answer == third
+    expect(desk.page.locator("#c-grammatical-2")).to_be_checked()  # half chosen before going back
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 6
+    history = Judgement.objects.filter(round=campaign.round_id, retracted_at__isnull=False)
+    assert [(one.criterion.code, one.value) for one in history] == [("order", 1.0)]
+    # A new page goes back over what an earlier one judged.
+    desk.page.reload()
+    keys = keys_at(desk.page)
+    keys.press("KeyU")
+    expect(desk.page.locator("#answer")).to_have_text(second)
+
+
+def test_another_window_is_told_of(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    other = desk.person.context.new_page()
+    other.goto(desk.page.url)
+    keys_at(other).press("Digit2", "KeyW", "KeyS", "Enter")
+    expect(other.locator("#saved")).to_have_text("Saved.")
+    desk.judge()
+    told = desk.page.locator("#told")
+    expect(told).to_contain_text("Stored: Grammatically correct? No; Logical? No; Natural word order? No")
+    assert set(Judgement.objects.filter(retracted_at=None).values_list("value", flat=True)) == {0.0}
+    told.get_by_role("button", name="Save what I chose here").click()
+    desk.all_saved()
+    assert set(Judgement.objects.filter(retracted_at=None).values_list("value", flat=True)) == {1.0}
+    assert Judgement.objects.count() == 6
+    desk.person.complaints.clear()  # 409, as it should be
+
+
+def test_skip_flag_and_comment(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    passed = desk.answer
+    desk.keys.press("KeyZ", "Digit1")
+    flagged = desk.answer
+    assert flagged != passed
+    desk.keys.press("KeyV", "KeyC")
+    desk.page.locator("#comment").press_sequentially("1 странно q")
+    desk.keys.press("Enter")  # a line of the comment, and no judgement
+    desk.page.keyboard.press("Escape")
+    desk.judge()
+    desk.all_saved()
+    skip = Skip.objects.select_related("item").get()
+    assert (skip.item.display_text, skip.reason) == (passed, "I cannot decide")
+    place = Place.objects.select_related("item").get(state="done")
+    assert (place.item.display_text, place.is_flagged, place.comment) == (flagged, True, "1 странно q")
+    page = desk.person.go(f"/rate/c/{campaign.pk}/mine/?only=skipped")
+    page.get_by_role("link", name=passed).click()
+    keys_at(page).press("Digit1", "KeyQ", "KeyA", "Enter")  # judged after all
+    expect(page.locator("#saved")).to_have_text("Saved.")
+    assert Skip.objects.get().undone_at is not None
+
+
+def test_training_shows_what_is_right(sit: Sit, campaign: Campaign, cast: Cast, raters: list[Rater]) -> None:
+    item = campaign.items.order_by("-position").first()
+    item.places.all().delete()
+    item.purpose, item.expected, item.explanation = "training", YES | {"order": 0.0}, "Порядок <b>непривычен</b>."
+    item.save(update_fields=["purpose", "expected", "explanation"])
+    campaign.training_round = Round.objects.create(study=cast.study, rubric=campaign.round.rubric, purpose="training")
+    campaign.save(update_fields=["training_round"])
+    desk = sit(1)
+    expect(desk.page.locator("#training")).to_be_visible()
+    desk.judge()
+    feedback = desk.page.locator("#feedback")
+    expect(feedback).to_contain_text("Not quite.")
+    expect(feedback).to_contain_text("Natural word order? No")
+    expect(feedback).to_contain_text("Порядок <b>непривычен</b>.")
+    desk.keys.press("Enter")
+    expect(desk.page.locator("#training")).to_be_hidden()
+    desk.judge()
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 3
+
+
+def test_without_scripts(
+    browser: Browser, cast: Cast, campaign: Campaign, raters: list[Rater], settings: Settings, live_server: LiveServer
+) -> None:
+    context: BrowserContext = browser.new_context(java_script_enabled=False, base_url=live_server.url, locale="en")
+    session = cast.client(raters[0].user).cookies[settings.SESSION_COOKIE_NAME].value
+    context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    page = context.new_page()
+    page.goto("/rate/")
+    page.get_by_role("button", name="Begin").click()
+    for _ in range(2):
+        for label in page.locator("[data-criterion] label:first-of-type").all():
+            label.click()
+        page.get_by_role("button", name="Save and next").click()
+    page.get_by_text("Pass it by").first.click()
+    page.get_by_label("I cannot decide").check()
+    page.get_by_role("button", name="Pass it by").click()
+    context.close()
+    assert live(campaign, raters[0]) == 6 and Skip.objects.count() == 1
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: int) -> None:
+    items = list(campaign.items.order_by("position")[:3])
+    for item, text in zip(
+        items, ["длинноесловобезпробелов" * 40, "слово " * 500, "<img src=x onerror=alert(1)>"], strict=True
+    ):
+        item.display_text = text
+        item.save(update_fields=["display_text"])
+    desk = sit(width=width)
+    for _ in items:
+        assert desk.page.evaluate("document.documentElement.scrollWidth") <= width
+        found = Axe().run(desk.page).response["violations"]
+        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+        small = desk.page.locator("#judge .btn:visible").evaluate_all(
+            "all => all.filter(one => one.getBoundingClientRect().height < 38).length"
+        )
+        assert small == 0
+        desk.judge()
+    assert desk.page.locator("img").count() == 0
+    desk.all_saved()
+
+
+def test_a_hundred_answers_and_a_crash_of_everything(browser: Browser) -> None:
+    """kill -9 of web server, PostgreSQL and Valkey: what was acknowledged is there, and the rest goes on."""
+    with server() as found:
+        found.manage("luria_setup")
+        configure = CONFIGURE.format(sittings=6, k=1).replace("range(30)", "range(1)")
+        sessions, _, places = json.loads(found.manage("shell", "-v0", "-c", configure))
+        assert places == 108
+        found.web_start()
+        address = f"http://{HOST}:{found.port}"
+        context = browser.new_context(base_url=address, locale="ru")
+        context.set_default_timeout(60_000)
+        context.add_cookies([{"name": "luria_session", "value": sessions[0], "url": address}])
+        page = context.new_page()
+        page.goto("/rate/")
+        page.get_by_role("button", name="Начать").click()
+        keys = keys_at(page)
+        for number in range(1, 101):
+            expect(page.locator("#desk")).to_be_visible()
+            keys.press("Digit1", "KeyQ", "KeyA" if number % 2 else "KeyS", "Enter")
+            if number == 50:
+                expect(page.locator("#saved")).to_have_text("Сохранено.")
+                found.kill()
+                keys.press("Digit1", "KeyQ", "KeyS", "Enter")  # into the void: kept in the browser
+                expect(page.locator("#saved")).to_contain_text("нет связи")
+                found.services.start()
+                assert judged(found) == 50
+                found.web_start()
+        expect(page.locator("#saved")).to_have_text("Сохранено.")
+        assert judged(found) == 101
+        context.close()
+
+
+def judged(found: object) -> int:
+    with postgres.connect(found.place, name="luria") as connection:  # type: ignore[attr-defined]
+        rows = connection.execute("SELECT answer_id, count(*) FROM scoring_judgement GROUP BY 1").fetchall()
+    assert {n for _, n in rows} == {3}
+    return len(rows)
