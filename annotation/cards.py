@@ -54,7 +54,10 @@ WHERE place.uuid = %s AND (place.rater_id = rater.id OR place.state = 'free' AND
 
 
 def desk_of(user: User, place_uuid: UUID) -> Desk | None:
-    """A place that the user has, or has passed by and nobody has taken, as it stands. One query, two more when a process meets the campaign first."""
+    """A place that the user has, or has passed by and nobody has taken, as it stands.
+
+    One query, two more when a process meets the campaign first.
+    """
     with planned_cursor() as cursor:
         cursor.execute(DESK, [user.pk, place_uuid])
         row: Any = cursor.fetchone()

@@ -195,6 +195,11 @@ def campaigns_of(study: Study) -> QuerySet[Campaign]:
     )
 
 
+def items_shown(pks: list[int]) -> dict[int, Item]:
+    """One query."""
+    return Item.objects.in_bulk(pks)
+
+
 def items_removed(campaign: Campaign) -> int:
     """How many answers were withdrawn by their authors since the campaign opened. One query."""
     return Item.objects.filter(campaign=campaign, removed_at__isnull=False).count()

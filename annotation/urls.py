@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation import rater_views, views
+from annotation import agreement_views, rater_views, views
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
@@ -16,6 +16,16 @@ urlpatterns = [
     path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
     path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),
     path("studies/<slug:slug>/campaigns/<int:pk>/answers/", views.campaign_answers, name="campaign_answers"),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/agreement/",
+        agreement_views.campaign_agreement_page,
+        name="campaign_agreement",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/agreement.csv",
+        agreement_views.campaign_agreement_csv,
+        name="campaign_agreement_csv",
+    ),
     path("studies/<slug:slug>/campaigns/<int:pk>/close/", views.campaign_end, name="campaign_close"),
     path("studies/<slug:slug>/campaigns/<int:pk>/adjudicator/", views.adjudicator_name, name="adjudicator_name"),
     path("studies/<slug:slug>/campaigns/<int:pk>/withdraw/", views.label_take_out, name="label_withdraw"),

@@ -144,7 +144,8 @@ def campaign_answers(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     found = get_object_or_404(study.campaigns.select_related("round"), pk=pk)
     labels = labels_of_round(found)
     everything = request.GET.get("show") == "all"
-    pks = [item for item, by_code in labels.items() if everything or is_undecided(by_code)]
+    only = _number(request.GET.get("item"))
+    pks = [item for item, by_code in labels.items() if (item == only if only else everything or is_undecided(by_code))]
     page = Paginator(pks, PAGE).get_page(request.GET.get("page"))
     context = {
         "study": study,

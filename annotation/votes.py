@@ -1,16 +1,17 @@
 """Reads of a campaign's votes: agreement, labels, what is undecided. For researchers and adjudicators."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from annotation.agreement import Agreement, Level, PercentAgreement, alpha, percent_agreement
+from annotation.agreement import Agreement, PercentAgreement
+from annotation.breakdown import Found, summary_of
 from annotation.models import Campaign, Item, Place
+from annotation.ratings import Floats, Mask, Ratings, ratings_of, strict_majority
 from annotation.selectors import criteria_asked
 from corpus.models import Sitting
 from scoring.consensus import Label, label
@@ -42,18 +43,6 @@ def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
     return list(map(Vote._make, rows.iterator(chunk_size=20_000)))
 
 
-def rating_matrix(votes: Iterable[Vote], criterion_id: int) -> npt.NDArray[np.float64]:
-    """Raters × units of one criterion, NaN where a rater gave no judgement."""
-    rows = [(vote.judge_id, vote.answer_id, vote.value) for vote in votes if vote.criterion_id == criterion_id]
-    if not rows:
-        return np.empty((0, 0))
-    judges, raters = np.unique([row[0] for row in rows], return_inverse=True)
-    answers, units = np.unique([row[1] for row in rows], return_inverse=True)
-    matrix = np.full((len(judges), len(answers)), np.nan)
-    matrix[raters, units] = [row[2] for row in rows]
-    return matrix
-
-
 @dataclass(frozen=True)
 class Share:
     value: float | None  # None: undecided
@@ -69,24 +58,6 @@ class CriterionAgreement:
     shares: Sequence[Share]
 
 
-def criterion_agreement(
-    criterion: Criterion, votes: Iterable[Vote], labels: Mapping[int, Mapping[str, Label]]
-) -> CriterionAgreement:
-    """Alpha is nominal on a scale of two values and ordinal on a graded one. `labels`: by item, then by code."""
-    matrix = rating_matrix(votes, criterion.pk)
-    level: Level = "nominal" if len(criterion.scale) == 2 else "ordinal"
-    found = [by_code[criterion.code] for by_code in labels.values()]
-    counts = Counter(one.value for one in found if one.votes or one.value is not None)
-    total = sum(counts.values())
-    values: list[float | None] = [*criterion.scale, None]
-    return CriterionAgreement(
-        criterion=criterion,
-        agreement=alpha(matrix, level),
-        percent=percent_agreement(matrix),
-        shares=[Share(value, counts[value], counts[value] / total if total else None) for value in values],
-    )
-
-
 @dataclass(frozen=True)
 class CampaignAgreement:
     attempts: list[CriterionAgreement]
@@ -97,19 +68,64 @@ class CampaignAgreement:
 
 
 def campaign_agreement(campaign: Campaign) -> CampaignAgreement:
-    """Per criterion, never averaged over criteria. Four queries, whatever the number of answers."""
-    known = CampaignVotes(campaign)
-    attempts = [vote for vote in known.votes if vote.answer_id not in known.refusals]
-    labels = known.labels()
-    of_attempts = {pk: by_code for pk, by_code in labels.items() if known.answer_of[pk] not in known.refusals}
-    everything = known.criteria if campaign.with_refusals else []
+    """Per criterion, never averaged over criteria. Five queries, whatever the number of answers.
+
+    Alpha is nominal on a scale of two values and ordinal on a graded one, over what was judged once (see
+    `annotation.ratings`); labels are counted by answers.
+    """
+    ratings = ratings_of(campaign)
+    breakdown = summary_of(ratings)
+    labels, votes = item_labels(campaign, ratings)
+    is_attempt = ~ratings.refusal[ratings.item_units]
+    undecided = np.logical_or.reduce([np.isnan(labels[one.code]) & (votes[one.code] > 0) for one in ratings.criteria])
+    silent = np.logical_and.reduce([votes[one.code] == 0 for one in ratings.criteria])
+
+    def agreements(found: Sequence[Found], mask: Mask) -> list[CriterionAgreement]:
+        return [
+            CriterionAgreement(
+                criterion, *pair, shares=_shares(criterion, labels[criterion.code][mask], votes[criterion.code][mask])
+            )
+            for criterion, pair in zip(ratings.criteria, found, strict=True)
+        ]
+
+    everything = np.ones_like(is_attempt)
     return CampaignAgreement(
-        attempts=[criterion_agreement(criterion, attempts, of_attempts) for criterion in known.criteria],
-        with_refusals=[criterion_agreement(criterion, known.votes, labels) for criterion in everything],
-        n_items=len(labels),
-        undecided=sum(map(is_undecided, labels.values())),
-        without_votes=sum(all(one.votes == 0 for one in by_code.values()) for by_code in labels.values()),
+        attempts=agreements(breakdown.attempts, is_attempt),
+        with_refusals=agreements(breakdown.with_refusals, everything) if campaign.with_refusals else [],
+        n_items=len(ratings.item_ids),
+        undecided=int(np.sum(undecided)),
+        without_votes=int(np.sum(silent)) if len(ratings.item_ids) else 0,
     )
+
+
+def item_labels(campaign: Campaign, ratings: Ratings) -> tuple[dict[str, Floats], dict[str, Floats]]:
+    """By criterion code, per item: the label (NaN: none) and the number of votes. One query.
+
+    The rule of `scoring.consensus.label`, for many answers at once: refusal, adjudication, strict majority.
+    """
+    decisions = dict_of_decisions(campaign.round_id)
+    place = {answer: number for number, answer in enumerate(ratings.item_answers.tolist())}
+    refusal = ratings.refusal[ratings.item_units]
+    labels, votes = {}, {}
+    for criterion in ratings.criteria:
+        matrix = ratings.matrices[criterion.code]
+        found = strict_majority(matrix, criterion.scale)[ratings.item_units]
+        for (answer, criterion_id), value in decisions.items():
+            if criterion_id == criterion.pk and answer in place:
+                found[place[answer]] = value
+        found[refusal] = 0.0
+        labels[criterion.code] = found
+        votes[criterion.code] = (~np.isnan(matrix)).sum(axis=0)[ratings.item_units].astype(np.float64)
+    return labels, votes
+
+
+def _shares(criterion: Criterion, labels: Floats, votes: Floats) -> list[Share]:
+    """Of the answers that have a vote or a label."""
+    known = (votes > 0) | ~np.isnan(labels)
+    total = int(known.sum())
+    values: list[float | None] = [*criterion.scale, None]
+    counts = [int((np.isnan(labels[known]) if value is None else labels[known] == value).sum()) for value in values]
+    return [Share(value, n, n / total if total else None) for value, n in zip(values, counts, strict=True)]
 
 
 class CampaignVotes:

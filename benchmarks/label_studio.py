@@ -52,7 +52,7 @@ Task.objects.bulk_create(
     (Task(project=project, data={{"text": f"кошка сидит на столе и играет с мячом {{n}}"}}, overlap=k,
           inner_id=n + 1) for n in range(n_tasks)), batch_size=5000)
 tokens = [Token.objects.get_or_create(user=user)[0].key for user in users]
-print("READY" + json.dumps([project.pk, tokens]))
+print("RESULT=" + json.dumps([project.pk, tokens]))
 """
 
 
@@ -129,7 +129,7 @@ def started(server: Server, tasks: int, k: int, raters: int) -> LabelStudio:
     _run([*manage, "migrate", "--no-input"], folder, environment | site)
     configure = CONFIGURE.format(tasks=tasks, k=k, raters=raters, config=CONFIG)
     printed = _run([*manage, "shell", "-c", configure], folder, environment)
-    project, tokens = json.loads(printed.partition("READY")[2].splitlines()[0])
+    project, tokens = json.loads(printed.rpartition("RESULT=")[2].splitlines()[0])
     port = free_port()
     program = Program(
         "label-studio",

@@ -9,7 +9,8 @@ from django.urls import reverse
 from annotation.agreement import alpha
 from annotation.models import Campaign, Rater
 from annotation.places import place_withdraw
-from annotation.votes import campaign_agreement, items_with_votes, labels_of_round, rating_matrix, votes_of_round
+from annotation.ratings import ratings_of
+from annotation.votes import campaign_agreement, items_with_votes, labels_of_round
 from corpus.models import Instrument
 from tests.annotation.factories import CODES, NO, YES, form, give, make_campaign, make_sitting, post
 from tests.conftest import Cast
@@ -82,8 +83,7 @@ def test_sg6_a_gap_is_not_a_class(gaps: Campaign, raters: list[Rater]) -> None:
     assert (after.attempts[0].agreement.value, after.attempts[0].agreement.n_pairable) == (1.0, 5)
     assert after.undecided == 1
     # A gap is nowhere a number.
-    criterion = grammar.criterion.pk
-    assert alpha(rating_matrix(votes_of_round(gaps.round_id), criterion)).n_units == 2
+    assert alpha(ratings_of(gaps).matrices["grammatical"]).n_units == 2
 
 
 def test_sg6_on_the_pages(cast: Cast, gaps: Campaign, raters: list[Rater]) -> None:

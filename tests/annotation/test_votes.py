@@ -1,25 +1,16 @@
 """Agreement and labels of a campaign."""
 
 import krippendorff
-import numpy as np
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Campaign, Rater
-from annotation.votes import Vote, campaign_agreement, items_undecided, labels_of_round, rating_matrix
+from annotation.votes import campaign_agreement, items_undecided, labels_of_round
 from corpus.models import Instrument, Sitting
 from scoring.models import Criterion
 from tests.annotation.factories import NO, YES, give, judge, make_campaign, make_sitting, post
 from tests.conftest import Cast
-
-
-def test_matrix_has_gaps_not_zeros() -> None:
-    said = [(10, 1, 5, 1.0), (11, 1, 5, 0.0), (11, 1, 6, 1.0), (11, 2, 6, 0.0)]
-    votes = [Vote(*row, not_attempt=False) for row in said]
-    matrix = rating_matrix(votes, 1)
-    np.testing.assert_array_equal(matrix, [[1.0, 0.0], [np.nan, 1.0]])
-    assert rating_matrix([], 1).size == 0
 
 
 def test_refusal_is_zero_however_raters_vote(cast: Cast, instrument: Instrument, raters: list[Rater]) -> None:
