@@ -173,7 +173,7 @@ def open_campaign(researcher: Person) -> None:
 
 def choose(page: Page, key: str) -> None:
     """Press until the choice is seen: Chromium drops keys until a page's first picture is on the screen."""
-    option = page.locator(f'[data-code="{key}"]')
+    option = page.locator(f'#judge [data-code="{key}"]')
     for _ in range(200):
         page.keyboard.press(key)
         if option.is_checked():
@@ -186,12 +186,14 @@ def judge_everything(rater: Person) -> None:
     page = rater.go("/rate/")
     rater.press("Begin")
     for number in range(18 + RUNS * 18):
+        # Every answer is saved before the next is judged, so that the title counts with us.
         expect(page).to_have_title(re.compile(rf"^{number} of 54"))
         expect(page.locator("#judge[data-keys=bound]")).to_be_visible()
         for key in ("Digit1", "KeyQ", "KeyS" if number % 9 == 0 else "KeyA"):
             choose(page, key)
         page.keyboard.press("Enter")
-    expect(page).to_have_url(re.compile(r"/rate/$"))
+    expect(page.locator("#waiting_text")).to_contain_text("Done: nothing is left for you")
+    rater.follow("To the first page of rating")
     expect(page.get_by_text("54 of 54")).to_be_visible()
 
 
