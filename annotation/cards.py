@@ -1,5 +1,6 @@
 """Reads of a judging page. Nothing here joins a table that knows who answered (DESIGN, "Blindness")."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,7 @@ from annotation.facts import Facts, facts_of
 from annotation.models import Campaign, Place, Rater, Skip
 from annotation.queue import Card
 from annotation.selectors import Chosen
+from scoring.models import Judgement
 from studies.database import parsed, planned_cursor
 from studies.models import User
 
@@ -39,7 +41,9 @@ SELECT place.uuid, place.campaign_id, place.purpose, place.item_id, place.state,
          AND one.round_id = CASE place.purpose WHEN 'rating' THEN campaign.round_id
              WHEN 'training' THEN campaign.training_round_id WHEN 'gold' THEN campaign.gold_round_id
              ELSE campaign.repeat_round_id END),
-    rater.id, campaign.title, campaign.state = 'open', item.removed_at IS NOT NULL OR place.state = 'void',
+    rater.id, campaign.title, campaign.state = 'open',
+    item.removed_at IS NOT NULL OR place.state = 'void' AND NOT EXISTS (SELECT 1 FROM annotation_skip AS skip
+        WHERE skip.place_id = place.id AND skip.rater_id = rater.id AND skip.undone_at IS NULL),
     rater.is_active, place.done_at, campaign.round_id
 FROM annotation_place AS place
 JOIN annotation_item AS item ON item.id = place.item_id
@@ -91,3 +95,23 @@ def skips_of(rater: Rater, campaign: Campaign) -> QuerySet[Skip]:
     """What a rater has passed by, the latest first. No query yet."""
     passed = Skip.objects.filter(campaign=campaign, rater=rater, undone_at__isnull=True, item__removed_at__isnull=True)
     return passed.select_related("item", "place").order_by("-made_at")
+
+
+def said_at(rater: Rater, campaign: Campaign, places: Sequence[Place]) -> dict[int, Chosen]:
+    """What the rater chose at each of their places, by the place's key; nothing where it is withdrawn. One query."""
+    rounds = facts_of(campaign.pk, campaign.round_id).rounds
+    at = {(rounds[place.purpose], place.item.answer_id): place.pk for place in places}
+    live = Judgement.objects.filter(
+        judge=rater.judge_id,
+        round__in={round_id for round_id, _ in at},
+        answer__in={answer_id for _, answer_id in at},
+        retracted_at__isnull=True,
+    ).values_list("round_id", "answer_id", "criterion__code", "value", "not_attempt")
+    values: dict[int, dict[str, float]] = {place.pk: {} for place in places}
+    not_attempts = set()
+    for round_id, answer_id, code, value, not_attempt in live:
+        if (place_id := at.get((round_id, answer_id))) is not None:
+            values[place_id][code] = value
+            if not_attempt:
+                not_attempts.add(place_id)
+    return {pk: Chosen(chosen, not_attempt=pk in not_attempts) for pk, chosen in values.items()}

@@ -295,10 +295,17 @@ def _refuse(desk: _Desk, thing: _Thing) -> None:
             raise PlaceNotYoursError
         if Place.objects.filter(item=desk.item_id, rater=desk.me, purpose=desk.purpose).exists():
             raise PlaceNotYoursError
-    if desk.state == Place.State.VOID or thing.is_removed:
+    if thing.is_removed or (desk.state == Place.State.VOID and not _is_passed_check(desk)):
         raise AnswerRemovedError
     if not desk.is_open:
         raise CampaignClosedError
+
+
+def _is_passed_check(desk: _Desk) -> bool:
+    """A training, gold or repeated answer that the rater passed by. Coming back to it works as with any other, or it
+    would tell what it is."""
+    passed = Skip.objects.filter(place=desk.place_id, rater=desk.me, undone_at__isnull=True)
+    return desk.is_mine and desk.purpose != Purpose.RATING and passed.exists()
 
 
 def _verdicts(
@@ -359,7 +366,7 @@ def _save(desk: _Desk, remark: Remark) -> None:
                 "place": desk.place_id,
             },
         )
-    if not desk.is_mine:
+    if not desk.is_mine or desk.state == Place.State.VOID:
         Skip.objects.filter(rater=desk.me, item=desk.item_id, undone_at__isnull=True).update(undone_at=timezone.now())
 
 
@@ -414,7 +421,7 @@ def place_skip(*, place_uuid: UUID, user_id: int, reason: str, ahead: int = AHEA
     facts = facts_of(desk.campaign_id, desk.round_id)
     thing = _thing(desk, facts)
     passed = Skip.objects.filter(rater=desk.me, item=desk.item_id, undone_at__isnull=True).exists()
-    if not (passed and not desk.is_mine):
+    if not passed or (desk.is_mine and desk.state == Place.State.HELD):
         _refuse(desk, thing)
         if not desk.is_mine or desk.state != Place.State.HELD:
             raise PlaceNotYoursError

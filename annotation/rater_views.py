@@ -20,7 +20,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.cards import Desk, desk_of, place_before, places_done_by, skips_of
+from annotation.cards import Desk, desk_of, place_before, places_done_by, said_at, skips_of
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
@@ -33,8 +33,9 @@ from annotation.errors import (
     ReasonMissingError,
     ValuesMissingError,
 )
+from annotation.facts import facts_of
 from annotation.forms import JudgementUnreadableError, ReasonForm, Row, posted_judgement, rows_of, value_label
-from annotation.models import Campaign, Item
+from annotation.models import Campaign, Item, Place, Rater
 from annotation.places import (
     MAX_COMMENT,
     Feedback,
@@ -84,6 +85,9 @@ def for_raters(view: View) -> View:
     @wraps(view)
     def wrapper(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
         if request.user.is_authenticated:
+            # What one person chose and this browser kept is not saved as the work of who logged in after them.
+            if request.POST.get("user", str(request.user.pk)) != str(request.user.pk):
+                return JsonResponse({"error": "other", "login": reverse("login")}, status=403)
             return view(request, *args, **kwargs)
         if wants_json(request):
             return JsonResponse({"error": "login", "login": reverse("login")}, status=403)
@@ -166,7 +170,8 @@ def rate_home(request: SignedIn) -> HttpResponse:
         rater = rater_of(request.user, member.study_id)
         for campaign in member.study.campaigns.filter(state=Campaign.State.OPEN).order_by("opened_at"):
             tally = tally_of(campaign.pk, rater.pk if rater else 0)
-            waiting.append({"campaign": campaign, "study": member.study, "progress": tally})
+            outbox = f"{rater.pk}:{campaign.pk}" if rater else ""
+            waiting.append({"campaign": campaign, "study": member.study, "progress": tally, "outbox": outbox})
     deciding = [
         {"campaign": campaign, "study": campaign.study, "left": len(items_undecided(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
@@ -337,6 +342,7 @@ def _place_page(
                 "mine": reverse("rate_mine", args=[card.campaign_id]),
             },
             "rater": desk.rater_id,
+            "user": request.user.pk,
             "criteria": [
                 {
                     "code": row.criterion.code,
@@ -474,16 +480,42 @@ def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
     if campaign is None or rater is None:
         return not_yours(request)
     only = request.GET.get("only", "")
+    only = only if only in ("flagged", "withdrawn", "skipped") else ""
     found = skips_of(rater, campaign) if only == "skipped" else places_done_by(rater, campaign, only)
+    page = Paginator(found, PAGE).get_page(request.GET.get("page"))
     context = {
         "campaign": campaign,
         "study": campaign.study,
-        "only": only if only in ("flagged", "withdrawn", "skipped") else "",
-        "page": Paginator(found, PAGE).get_page(request.GET.get("page")),
+        "only": only,
+        "kinds": [
+            ("", _("all")),
+            ("flagged", _("flagged or with a comment")),
+            ("skipped", _("passed by")),
+            ("withdrawn", _("withdrawn")),
+        ],
+        "page": page,
+        "rows": [(row, None) for row in page] if only == "skipped" else _rows_said(rater, campaign, list(page)),
+        "outbox": f"{rater.pk}:{campaign.pk}",
         "progress": tally_of(campaign.pk, rater.pk),
         "is_open": campaign.state == Campaign.State.OPEN,
     }
     return render(request, "annotation/rate_mine.html", context)
+
+
+def _rows_said(rater: Rater, campaign: Campaign, places: Sequence[Place]) -> list[tuple[Place, list[tuple[str, str]]]]:
+    """Each place with what was chosen there: the question and the value, in words."""
+    said = said_at(rater, campaign, places)
+    criteria = facts_of(campaign.pk, campaign.round_id).criteria
+    rows = []
+    for place in places:
+        chosen = said[place.pk]
+        words = [
+            (criterion.question, value_label(criterion, chosen.values[criterion.code]))
+            for criterion in criteria
+            if criterion.code in chosen.values
+        ]
+        rows.append((place, [("", _("Not an attempt"))] if chosen.not_attempt else words))
+    return rows
 
 
 # --- adjudication ------------------------------------------------------------------------------------------------

@@ -247,3 +247,28 @@ def test_places_ahead_are_not_given_to_others_while_their_rater_works(campaign: 
     assert len(first.cards) == AHEAD
     for rater in raters[1:]:
         assert not set(first.cards) & set(places_hold(campaign_id=campaign.pk, rater_id=rater.pk).cards)
+
+
+@pytest.mark.parametrize("purpose", ["training", "rating"])
+def test_what_was_passed_by_is_judged_after_all_whatever_it_is_for(
+    checked: Campaign, raters: list[Rater], purpose: str
+) -> None:
+    """A check that could not be gone back to would tell what it is; so would one that refuses the same post twice."""
+    card = next(
+        card for card in places_hold(campaign_id=checked.pk, rater_id=raters[0].pk).cards if card.purpose == purpose
+    )
+    client, skip = signed_in(raters[0]), reverse("rate_skip", args=[card.place])
+    assert [client.post(skip, {"reason": "устала"}, headers=JSON).status_code for _ in range(2)] == [200, 200]
+    place = reverse("rate_place", args=[card.place])
+    assert client.get(place).status_code == 200
+    assert client.post(place, form(), headers=JSON).status_code == 200
+    assert Place.objects.get(uuid=card.place).state == "done"
+    assert Skip.objects.get().undone_at is not None
+
+
+def test_what_a_browser_kept_is_not_saved_as_the_work_of_another(campaign: Campaign, raters: list[Rater]) -> None:
+    (card,) = hand_of(campaign, raters[1]).cards
+    address, kept = reverse("rate_place", args=[card.place]), form() | {"user": str(raters[0].user_id)}
+    response = signed_in(raters[1]).post(address, kept, headers=JSON)
+    assert (response.status_code, response.json()["error"]) == (403, "other")
+    assert Judgement.objects.count() == 0
