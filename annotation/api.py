@@ -8,7 +8,7 @@ from rest_framework.decorators import action
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from annotation.models import Campaign, Item
+from annotation.models import Campaign, Item, Purpose
 from annotation.selectors import campaigns_of, raters_progress
 from annotation.votes import CriterionAgreement, campaign_agreement
 from studies.api import READING, Filters, StudyReadViewSet, StudyRowSerializer
@@ -124,7 +124,7 @@ class CampaignsViewSet(StudyReadViewSet):
     def rows(self) -> QuerySet[Campaign]:
         """One query."""
         items = (
-            Item.objects.filter(campaign=OuterRef("pk"), removed_at__isnull=True)
+            Item.objects.filter(campaign=OuterRef("pk"), purpose=Purpose.RATING, removed_at__isnull=True)
             .order_by()
             .values("campaign")
             .annotate(n=Count("pk"))

@@ -4,7 +4,7 @@ Criteria are never averaged, and only judgements of the campaign's own round are
 asked for: nothing is stale.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast, get_args
 
@@ -13,6 +13,7 @@ import numpy as np
 from annotation.agreement import Agreement, Level, PercentAgreement, alpha, percent_agreement
 from annotation.models import Campaign, Rater
 from annotation.ratings import COMPLEXITIES, Floats, Mask, Ratings, strict_majority
+from corpus.models import Stimulus
 from scoring.models import Criterion, Judge, Judgement
 
 TENTHS = 10
@@ -80,8 +81,10 @@ def level_of(criterion: Criterion, asked: str = "") -> Level:
     return "nominal" if len(criterion.scale) == 2 else "ordinal"
 
 
-def breakdown_of(campaign: Campaign, ratings: Ratings, *, level: str = "", apart: bool = False) -> Breakdown:
-    """`apart`: people's and models' answers too, which whoever may still rate must not know. Two queries."""
+def breakdown_of(
+    campaign: Campaign, ratings: Ratings, *, level: str = "", groups: Mapping[str, Mask] | None = None
+) -> Breakdown:
+    """`groups`: further cuts by units, with their names: who answered is not known here. Two queries."""
     levels = [level_of(criterion, level) for criterion in ratings.criteria]
     chosen = ~ratings.refusal
     cut = _Cut(ratings, levels)
@@ -90,7 +93,7 @@ def breakdown_of(campaign: Campaign, ratings: Ratings, *, level: str = "", apart
         levels=levels,
         overall=cut.line("overall", "", chosen, resamples=RESAMPLES),
         with_refusals=cut.line("refusals", "", None, resamples=RESAMPLES) if ratings.refusal.any() else None,
-        lines=list(_lines(cut, chosen, apart=apart)),
+        lines=list(_lines(cut, chosen, groups or {})),
         pairs=[
             Pair(int(one), int(other), cut.pair(place, second, chosen))
             for place, one in enumerate(ratings.judges)
@@ -146,24 +149,38 @@ class _Cut:
         return found
 
 
-def _lines(cut: _Cut, chosen: Mask, *, apart: bool) -> Iterator[Line]:
+def _lines(cut: _Cut, chosen: Mask, groups: Mapping[str, Mask]) -> Iterator[Line]:
     ratings = cut.ratings
     for number, name in enumerate(COMPLEXITIES):
         yield cut.line("complexity", name, chosen & (ratings.complexity == number), resamples=RESAMPLES)
     for value, name in ((False, "given in order"), (True, "shuffled")):
         yield cut.line("shuffled", name, chosen & (ratings.shuffled == value), resamples=RESAMPLES)
-    if apart:
-        yield cut.line("kind", "people", chosen & ratings.by_people, resamples=RESAMPLES)
-        yield cut.line("kind", "models", chosen & ratings.by_models, resamples=RESAMPLES)
-    for position in np.unique(ratings.position[chosen]):
-        yield cut.line("stimulus", str(position), chosen & (ratings.position == position))
+    for name, mask in groups.items():
+        yield cut.line("kind", name, chosen & mask, resamples=RESAMPLES)
+    for pk, name in _stimuli(ratings):
+        if (chosen & (ratings.stimulus == pk)).any():
+            yield cut.line("stimulus", name, chosen & (ratings.stimulus == pk))
     judged = np.flatnonzero(chosen & (ratings.n_votes >= 2))
     order = judged[np.argsort(ratings.last_vote[judged], kind="stable")]
-    if len(order) >= TENTHS:
+    has_an_order = len(np.unique(ratings.last_vote[judged])) > 1  # an import may give all of them one time
+    if len(order) >= TENTHS and has_an_order:
         for number, part in enumerate(np.array_split(order, TENTHS), start=1):
             mask = np.zeros(len(ratings.units), dtype=bool)
             mask[part] = True
             yield cut.line("tenth", str(number), mask)
+
+
+def _stimuli(ratings: Ratings) -> list[tuple[int, str]]:
+    """Id and name, in their order: the position, after the instrument's name where there are several. One query."""
+    rows = list(
+        Stimulus.objects.filter(pk__in=np.unique(ratings.stimulus).tolist())
+        .order_by("instrument__slug", "instrument__version", "position")
+        .values_list("pk", "position", "instrument_id", "instrument__slug", "instrument__version")
+    )
+    several = len({row[2] for row in rows}) > 1
+    return [
+        (pk, f"{slug} v{version} · {position}" if several else str(position)) for pk, position, _, slug, version in rows
+    ]
 
 
 def _divided(ratings: Ratings, chosen: Mask, limit: int = 20) -> list[Divided]:

@@ -1,10 +1,10 @@
-"""Writes at a place: it is judged, passed by, taken back; an undecided answer is adjudicated.
+"""Writes at a place: it is judged, passed by, taken back.
 
 A rater's seat is locked first, then the place: the posts of one rater stand in a row, and two raters meet only at a
 place.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -16,9 +16,7 @@ from django.utils import timezone
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
-    CampaignOpenError,
     CommentTooLongError,
-    NotUndecidedError,
     PlaceNotYoursError,
     PlaceStaleError,
     RaterInactiveError,
@@ -26,16 +24,13 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.facts import Facts, facts_of
-from annotation.models import Campaign, Item, Place, Purpose, Rater, Seat, Skip
+from annotation.models import Campaign, Place, Purpose, Rater, Seat, Skip
 from annotation.queue import AHEAD, Hand, hand_fill, seat_ensure
-from annotation.selectors import criteria_asked
-from annotation.votes import criteria_undecided
-from scoring.models import Criterion, Judgement, Round
+from scoring.models import Criterion
 from scoring.services import (
     RoundClosedError,
     ValueOutsideScaleError,
     Verdict,
-    judgements_record,
     judgements_retract,
     judgements_write,
 )
@@ -237,7 +232,7 @@ def place_judge(
     facts = facts_of(desk.campaign_id, desk.round_id)
     thing = _thing(desk, facts)
     _refuse(desk, thing)
-    verdicts = _verdicts(facts.criteria, values, not_attempt=not_attempt)
+    verdicts = verdicts_of(facts.criteria, values, not_attempt=not_attempt)
     if len(remark.comment) > MAX_COMMENT:
         raise CommentTooLongError
     is_judged = _is_stored(thing, verdicts)
@@ -308,13 +303,10 @@ def _is_passed_check(desk: _Desk) -> bool:
     return desk.is_mine and desk.purpose != Purpose.RATING and passed.exists()
 
 
-def _verdicts(
-    criteria: tuple[Criterion, ...] | list[Criterion],
-    values: Mapping[str, float],
-    *,
-    not_attempt: bool,
-    reason: str = "",
+def verdicts_of(
+    criteria: Sequence[Criterion], values: Mapping[str, float], *, not_attempt: bool, reason: str = ""
 ) -> dict[Criterion, Verdict]:
+    """What a judge says on each criterion. Raises ValuesMissingError, scoring's ValueOutsideScaleError."""
     if not_attempt:
         return {criterion: Verdict(0, not_attempt=True, reason=reason) for criterion in criteria}
     missing = [criterion.code for criterion in criteria if criterion.code not in values]
@@ -493,51 +485,3 @@ def _label_take_back(place_id: int, *, actor: User, reason: str) -> Place:
         actor=actor, study=place.campaign.study, action="label_withdraw", target=place, detail={"reason": reason}
     )
     return place
-
-
-@transaction.atomic
-def adjudication_record(
-    *,
-    item_uuid: UUID,
-    rater_id: int,
-    values: Mapping[str, float],
-    reason: str,
-    not_attempt: bool = False,
-) -> int:
-    """Decide the criteria on which an answer of a closed campaign has no majority. Returns how many changed.
-
-    *Not an attempt* decides them all. Whatever else was decided before is retracted.
-
-    Raises PlaceNotYoursError (not this campaign's adjudicator), AnswerRemovedError, CampaignOpenError,
-    NotUndecidedError, ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
-    """
-    if not reason.strip():
-        raise ReasonMissingError
-    rater = Rater.objects.select_for_update(no_key=True).get(pk=rater_id)
-    if not rater.is_active:
-        raise RaterInactiveError
-    # The campaign's lock puts two adjudicators, the old one and the new, in a row.
-    item = (
-        Item.objects.select_for_update(of=("campaign",), no_key=True)
-        .select_related("campaign__round")
-        .filter(uuid=item_uuid, campaign__adjudicator=rater)
-        .first()
-    )
-    if item is None:
-        raise PlaceNotYoursError
-    if item.campaign.state == Campaign.State.OPEN:
-        raise CampaignOpenError
-    if Item.objects.filter(pk=item.pk, removed_at__isnull=False).exists():  # after the lock
-        raise AnswerRemovedError
-    undecided = criteria_undecided(item)
-    if not undecided:
-        raise NotUndecidedError
-    # What is no attempt is 0 on every criterion, those among them on which the raters agreed.
-    criteria = criteria_asked(item.campaign) if not_attempt else undecided
-    round_ = Round.objects.get(adjudicates=item.campaign.round_id)
-    verdicts = _verdicts(criteria, values, not_attempt=not_attempt, reason=reason.strip())
-    earlier = Judgement.objects.filter(round=round_, answer=item.answer_id, retracted_at__isnull=True)
-    for judge_id in set(earlier.values_list("judge_id", flat=True)):
-        kept = verdicts if judge_id == rater.judge_id else ()
-        judgements_retract(round_id=round_.pk, answer_id=item.answer_id, judge_id=judge_id, but_criteria=list(kept))
-    return judgements_record(round_id=round_.pk, answer_id=item.answer_id, judge_id=rater.judge_id, verdicts=verdicts)

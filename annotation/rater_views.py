@@ -1,4 +1,4 @@
-"""The pages of raters and adjudicators. They know places and items, and nothing of who answered.
+"""The pages of raters. They know places and items, and nothing of who answered.
 
 A judging page is a form that works without scripts: post, redirect, get. With its script it asks for JSON (`Accept`),
 shows the next answer from what it holds already, and saves behind it; see docs/decisions/0010-judging-page.md.
@@ -6,7 +6,7 @@ shows the next answer from what it holds already, and saves behind it; see docs/
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from django.contrib import messages
@@ -24,9 +24,7 @@ from annotation.cards import Desk, desk_of, place_before, places_done_by, said_a
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
-    CampaignOpenError,
     CommentTooLongError,
-    NotUndecidedError,
     PlaceNotYoursError,
     PlaceStaleError,
     RaterInactiveError,
@@ -34,32 +32,29 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.facts import facts_of
-from annotation.forms import JudgementUnreadableError, ReasonForm, Row, posted_judgement, rows_of, value_label
-from annotation.models import Campaign, Item, Place, Rater
+from annotation.forms import JudgementUnreadableError, Row, posted_judgement, rows_of, value_label
+from annotation.judging import card_data, hand_data, saved_data, tally_data
+from annotation.models import Campaign, Place, Rater
 from annotation.places import (
     MAX_COMMENT,
     Feedback,
     Saved,
-    Tally,
-    adjudication_record,
     place_judge,
     place_skip,
     place_withdraw,
     tally_of,
 )
-from annotation.queue import Card, Hand, held_cards, places_hold
+from annotation.queue import Hand, held_cards, places_hold
 from annotation.selectors import (
     Chosen,
     campaign_to_rate,
     campaigns_to_adjudicate,
-    chosen_at,
     guideline_of,
-    item_to_adjudicate,
     memberships_rating,
     rater_of,
 )
 from annotation.services import rater_ensure
-from annotation.votes import items_undecided, tallies_of
+from annotation.votes import items_undecided
 from scoring.services import ValueOutsideScaleError
 from studies.access import SignedIn
 
@@ -170,8 +165,8 @@ def rate_home(request: SignedIn) -> HttpResponse:
         rater = rater_of(request.user, member.study_id)
         for campaign in member.study.campaigns.filter(state=Campaign.State.OPEN).order_by("opened_at"):
             tally = tally_of(campaign.pk, rater.pk if rater else 0)
-            outbox = f"{rater.pk}:{campaign.pk}" if rater else ""
-            waiting.append({"campaign": campaign, "study": member.study, "progress": tally, "outbox": outbox})
+
+            waiting.append({"campaign": campaign, "study": member.study, "progress": tally})
     deciding = [
         {"campaign": campaign, "study": campaign.study, "left": len(items_undecided(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
@@ -193,7 +188,7 @@ def rate_next(request: SignedIn, pk: int) -> HttpResponse:
     except RaterInactiveError:
         return ended(request)
     if wants_json(request):
-        return JsonResponse(_hand_data(hand, tally_of(campaign.pk, rater.pk)))
+        return JsonResponse(hand_data(hand, tally_of(campaign.pk, rater.pk)))
     return _to_next(request, hand)
 
 
@@ -225,7 +220,7 @@ def rate_place(request: SignedIn, place: UUID) -> HttpResponse:
         tally = tally_of(found.card.campaign_id, found.rater_id)
         before = place_before(found)
         card = card_data(found.card, found.chosen)
-        return JsonResponse({"card": card, "before": str(before) if before else None, "progress": _tally_data(tally)})
+        return JsonResponse({"card": card, "before": str(before) if before else None, "progress": tally_data(tally)})
     return _place_page(request, found, found.chosen)
 
 
@@ -260,7 +255,7 @@ def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
         problem = _("Not saved: the page sent a value that is not on the scale.")
         return _judge_again(request, place_uuid, "value", None, problem)
     if wants_json(request):
-        return JsonResponse(_saved_data(saved, request.POST.get("have", "")))
+        return JsonResponse(saved_data(saved, request.POST.get("have", "")))
     if saved.feedback is not None:
         return _feedback_page(request, place_uuid, saved)
     return _to_next(request, saved.hand)
@@ -354,7 +349,7 @@ def _place_page(
                 }
                 for row in rows
             ],
-            "progress": _tally_data(tally),
+            "progress": tally_data(tally),
         },
     }
     return render(request, "annotation/rate_place.html", context, status=status)
@@ -371,67 +366,6 @@ def _feedback_rows(rows: Sequence[Row], feedback: Feedback | None) -> list[dict[
         }
         for row in rows
     ]
-
-
-def card_data(card: Card, chosen: Chosen | None = None) -> dict[str, Any]:
-    """What the script gets of one answer: gold and repeats look as all others do."""
-    said = chosen or Chosen({})
-    return {
-        "place": str(card.place),
-        "url": reverse("rate_place", args=[card.place]),
-        "skip_url": reverse("rate_skip", args=[card.place]),
-        "training": card.is_training,
-        "stimulus": card.stimulus_text,
-        "display": card.display_text,
-        "language": card.language,
-        "version": card.version,
-        "chosen": {code: f"{value:g}" for code, value in said.values.items()},
-        "not_attempt": said.not_attempt,
-        "flagged": card.is_flagged,
-        "comment": card.comment,
-        "done": card.is_done,
-        "state": card.state,
-    }
-
-
-def _tally_data(tally: Tally) -> dict[str, Any]:
-    return {"done": tally.done, "total": tally.total, "minutes": tally.minutes}
-
-
-def _hand_data(hand: Hand, tally: Tally, have: str = "") -> dict[str, Any]:
-    known = set(have.split(","))
-    return {
-        "ahead": [card_data(card) for card in hand.cards if str(card.place) not in known],
-        "held": [str(card.place) for card in hand.cards],
-        "progress": _tally_data(tally),
-        "later": hand.later,
-    }
-
-
-def _saved_data(saved: Saved, have: str) -> dict[str, Any]:
-    data = _hand_data(saved.hand, saved.tally, have)
-    data["saved"] = {"place": str(saved.place), "version": saved.version}
-    data["feedback"] = _feedback_data(saved.feedback)
-    return data
-
-
-def _feedback_data(feedback: Feedback | None) -> dict[str, Any] | None:
-    if feedback is None:
-        return None
-    return {
-        "right": feedback.is_right,
-        "not_attempt": feedback.not_attempt,
-        "explanation": feedback.explanation,
-        "rows": [
-            {
-                "code": code,
-                "chosen": f"{value:g}",
-                "expected": f"{feedback.expected[code]:g}",
-                "right": value == feedback.expected[code],
-            }
-            for code, value in feedback.chosen.items()
-        ],
-    }
 
 
 @for_raters
@@ -453,7 +387,7 @@ def rate_skip(request: SignedIn, place: UUID) -> HttpResponse:
         problem = _("Not passed by: say why, in at most %(n)d characters.") % {"n": MAX_COMMENT}
         return _judge_again(request, place, "reason", None, problem)
     if wants_json(request):
-        return JsonResponse(_saved_data(saved, request.POST.get("have", "")))
+        return JsonResponse(saved_data(saved, request.POST.get("have", "")))
     return _to_next(request, saved.hand)
 
 
@@ -483,6 +417,9 @@ def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
     only = only if only in ("flagged", "withdrawn", "skipped") else ""
     found = skips_of(rater, campaign) if only == "skipped" else places_done_by(rater, campaign, only)
     page = Paginator(found, PAGE).get_page(request.GET.get("page"))
+    rows: list[Any] = [(row, None) for row in page]
+    if only != "skipped":
+        rows = _rows_said(rater, campaign, cast(list[Place], list(page)))
     context = {
         "campaign": campaign,
         "study": campaign.study,
@@ -494,8 +431,7 @@ def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
             ("withdrawn", _("withdrawn")),
         ],
         "page": page,
-        "rows": [(row, None) for row in page] if only == "skipped" else _rows_said(rater, campaign, list(page)),
-        "outbox": f"{rater.pk}:{campaign.pk}",
+        "rows": rows,
         "progress": tally_of(campaign.pk, rater.pk),
         "is_open": campaign.state == Campaign.State.OPEN,
     }
@@ -516,109 +452,3 @@ def _rows_said(rater: Rater, campaign: Campaign, places: Sequence[Place]) -> lis
         ]
         rows.append((place, [("", _("Not an attempt"))] if chosen.not_attempt else words))
     return rows
-
-
-# --- adjudication ------------------------------------------------------------------------------------------------
-
-
-@for_raters
-@require_safe
-def decide_next(request: SignedIn, pk: int) -> HttpResponse:
-    """To the first answer that waits for this adjudicator. Writes nothing."""
-    campaign = campaigns_to_adjudicate(request.user).filter(pk=pk).first()
-    if campaign is None:
-        return not_yours(request)
-    for item_pk in items_undecided(campaign, counted_only=False)[:1]:
-        return redirect("decide", Item.objects.values_list("uuid", flat=True).get(pk=item_pk))
-    messages.success(request, _("Nothing is undecided in this campaign."))
-    return redirect("rate_home")
-
-
-@for_raters
-@require_http_methods(["GET", "POST"])
-def decide(request: SignedIn, item: UUID) -> HttpResponse:
-    found = item_to_adjudicate(request.user, item)
-    if found is None or found.campaign.adjudicator is None:
-        return not_yours(request)
-    if found.removed_at is not None:
-        return removed(request, posted=request.method == "POST")
-    if request.method == "POST":
-        return _decide(request, found)
-    chosen = chosen_at(
-        round_id=found.campaign.round.adjudication.pk,
-        answer_id=found.answer_id,
-        judge_id=found.campaign.adjudicator.judge_id,
-    )
-    return _decide_page(request, found, chosen, ReasonForm(initial={"reason": chosen.reason}))
-
-
-def _decide(request: SignedIn, item: Item) -> HttpResponse:
-    form = ReasonForm(request.POST)
-    has_reason = form.is_valid()
-    try:
-        posted = posted_judgement(request.POST)
-        adjudication_record(
-            item_uuid=item.uuid,
-            rater_id=item.campaign.adjudicator_id or 0,
-            values=posted.chosen.values,
-            not_attempt=posted.chosen.not_attempt,
-            reason=form.cleaned_data["reason"] if has_reason else "",
-        )
-    except (PlaceNotYoursError, CampaignOpenError):
-        return not_yours(request)
-    except AnswerRemovedError:
-        return removed(request, posted=True)
-    except RaterInactiveError:
-        return ended(request)
-    except NotUndecidedError:
-        return refused(
-            request,
-            "decided",
-            title=_("Nothing to decide here"),
-            text=_("The raters' votes on this answer have a majority. Nothing was saved."),
-            status=409,
-        )
-    except ReasonMissingError:
-        return _decide_page(request, item, posted.chosen, form, problem=_("Not saved yet: say why."))
-    except ValuesMissingError as error:
-        problem = _("Not saved yet: choose the marked ones.")
-        return _decide_page(request, item, posted.chosen, form, problem=problem, missing=error.codes)
-    except (ValueOutsideScaleError, JudgementUnreadableError):
-        problem = _("Not saved: the page sent a value that is not on the scale.")
-        return _decide_page(request, item, Chosen({}), form, problem=problem)
-    return redirect("decide_next", item.campaign_id)
-
-
-def _decide_page(
-    request: SignedIn,
-    item: Item,
-    chosen: Chosen,
-    form: ReasonForm,
-    *,
-    problem: str = "",
-    missing: Sequence[str] = (),
-) -> HttpResponse:
-    tallies = tallies_of(item)
-    undecided = [tally.criterion for tally in tallies if tally.is_undecided]
-    context = {
-        "study": item.campaign.study,
-        "campaign": item.campaign,
-        "stimulus_text": item.stimulus_text,
-        "display_text": item.display_text,
-        "language": item.language,
-        "votes": [
-            {
-                "criterion": tally.criterion,
-                "counts": [(value_label(tally.criterion, value), n) for value, n in tally.counts],
-                "not_attempts": tally.not_attempts,
-                "undecided": tally.is_undecided,
-            }
-            for tally in tallies
-        ],
-        "rows": rows_of(undecided, chosen, missing),
-        "not_attempt": chosen.not_attempt,
-        "guideline": guideline_of(item.campaign.study_id, item.campaign.round.guideline_version or 0),
-        "form": form,
-        "problem": problem,
-    }
-    return render(request, "annotation/decide.html", context, status=400 if problem else 200)

@@ -4,7 +4,7 @@ The unit is what raters judged once: an item, or all items with one text where i
 vote per unit, criterion and rater, however many answers it counts for.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -22,13 +22,11 @@ Mask = npt.NDArray[np.bool_]
 
 # Counted answers, none that its author has withdrawn: which unit each belongs to, and what is known of it.
 ITEMS = """
-SELECT COALESCE(item.same_as_id, item.id), item.id, item.answer_id, item.is_refusal::int, stimulus.position,
-    CASE stimulus.complexity WHEN 'easy' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, stimulus.shuffled::int,
-    (respondent.kind = 'model')::int
+SELECT COALESCE(item.same_as_id, item.id), item.id, item.answer_id, item.is_refusal::int, stimulus.id,
+    CASE stimulus.complexity WHEN 'easy' THEN 0 WHEN 'medium' THEN 1 ELSE 2 END, stimulus.shuffled::int
 FROM annotation_item AS item
 JOIN corpus_answer AS answer ON answer.id = item.answer_id
 JOIN corpus_sitting AS sitting ON sitting.id = answer.sitting_id AND sitting.standing = 'counted'
-JOIN corpus_respondent AS respondent ON respondent.id = sitting.respondent_id
 JOIN corpus_stimulus AS stimulus ON stimulus.id = answer.stimulus_id
 WHERE item.campaign_id = {campaign:d} AND item.purpose = 'rating' AND item.removed_at IS NULL
 """
@@ -56,11 +54,9 @@ class Ratings:
     matrices: dict[str, Floats]
     last_vote: Floats  # of a unit, seconds since 1970; 0 where it has none
     refusal: Mask
-    position: npt.NDArray[np.int64]  # of the stimulus
+    stimulus: npt.NDArray[np.int64]  # its id
     complexity: npt.NDArray[np.int64]  # index into COMPLEXITIES
     shuffled: Mask
-    by_people: Mask
-    by_models: Mask
     item_units: npt.NDArray[np.int64]  # index of the unit of each item
     item_ids: npt.NDArray[np.int64]
     item_answers: npt.NDArray[np.int64]
@@ -73,6 +69,12 @@ class Ratings:
         found: npt.NDArray[np.int64] = np.logical_or.reduce(present or [np.zeros(shape, bool)]).sum(axis=0)
         return found
 
+    def with_an_item_among(self, answers: Collection[int]) -> Mask:
+        """The units that one of these answers belongs to."""
+        mask = np.zeros(len(self.units), dtype=bool)
+        mask[self.item_units[np.isin(self.item_answers, list(answers))]] = True
+        return mask
+
     def first_item(self, unit: int) -> int:
         """An item that shows the text of a unit."""
         return int(self.item_ids[np.argmax(self.item_units == unit)])
@@ -81,7 +83,7 @@ class Ratings:
 def ratings_of(campaign: Campaign) -> Ratings:
     """Three queries, whatever the number of answers."""
     criteria = criteria_asked(campaign)
-    items = _copied(ITEMS.format(campaign=campaign.pk), 8)
+    items = _copied(ITEMS.format(campaign=campaign.pk), 7)
     votes = _copied(VOTES.format(round=campaign.round_id), 5)
     units, first, item_units = np.unique(items[:, 0].astype(np.int64), return_index=True, return_inverse=True)
     of_answer = dict(zip(items[:, 2].astype(np.int64).tolist(), item_units.tolist(), strict=True))
@@ -96,10 +98,6 @@ def ratings_of(campaign: Campaign) -> Ratings:
         matrices[criterion.code] = matrix
     last_vote = np.zeros(len(units))
     np.maximum.at(last_vote, place, votes[:, 4])
-    by_models = np.zeros(len(units), dtype=bool)
-    by_people = np.zeros(len(units), dtype=bool)
-    np.logical_or.at(by_models, item_units, items[:, 7] == 1)
-    np.logical_or.at(by_people, item_units, items[:, 7] == 0)
     about: Any = items[first]
     return Ratings(
         criteria=criteria,
@@ -108,11 +106,9 @@ def ratings_of(campaign: Campaign) -> Ratings:
         matrices=matrices,
         last_vote=last_vote,
         refusal=about[:, 3] == 1,
-        position=about[:, 4].astype(np.int64),
+        stimulus=about[:, 4].astype(np.int64),
         complexity=about[:, 5].astype(np.int64),
         shuffled=about[:, 6] == 1,
-        by_people=by_people,
-        by_models=by_models,
         item_units=item_units,
         item_ids=items[:, 1].astype(np.int64),
         item_answers=items[:, 2].astype(np.int64),

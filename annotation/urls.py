@@ -1,12 +1,12 @@
 from django.urls import path
 
-from annotation import agreement_views, rater_views, views
+from annotation import adjudication_views, rater_views, views
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
     path("rate/c/<int:pk>/next/", rater_views.rate_next, name="rate_next"),
-    path("rate/c/<int:pk>/decide/", rater_views.decide_next, name="decide_next"),
-    path("rate/decide/<uuid:item>/", rater_views.decide, name="decide"),
+    path("rate/c/<int:pk>/decide/", adjudication_views.decide_next, name="decide_next"),
+    path("rate/decide/<uuid:item>/", adjudication_views.decide, name="decide"),
     path("rate/<uuid:place>/", rater_views.rate_place, name="rate_place"),
     path("rate/c/<int:pk>/mine/", rater_views.rate_mine, name="rate_mine"),
     path("rate/<uuid:place>/skip/", rater_views.rate_skip, name="rate_skip"),
@@ -16,16 +16,6 @@ urlpatterns = [
     path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
     path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),
     path("studies/<slug:slug>/campaigns/<int:pk>/answers/", views.campaign_answers, name="campaign_answers"),
-    path(
-        "studies/<slug:slug>/campaigns/<int:pk>/agreement/",
-        agreement_views.campaign_agreement_page,
-        name="campaign_agreement",
-    ),
-    path(
-        "studies/<slug:slug>/campaigns/<int:pk>/agreement.csv",
-        agreement_views.campaign_agreement_csv,
-        name="campaign_agreement_csv",
-    ),
     path("studies/<slug:slug>/campaigns/<int:pk>/close/", views.campaign_end, name="campaign_close"),
     path("studies/<slug:slug>/campaigns/<int:pk>/adjudicator/", views.adjudicator_name, name="adjudicator_name"),
     path("studies/<slug:slug>/campaigns/<int:pk>/withdraw/", views.label_take_out, name="label_withdraw"),

@@ -10,7 +10,7 @@ import numpy as np
 
 from annotation.agreement import Agreement, PercentAgreement
 from annotation.breakdown import Found, summary_of
-from annotation.models import Campaign, Item, Place
+from annotation.models import Campaign, Item, Place, Purpose
 from annotation.ratings import Floats, Mask, Ratings, ratings_of, strict_majority
 from annotation.selectors import criteria_asked
 from corpus.models import Sitting
@@ -132,7 +132,7 @@ class CampaignVotes:
     """Everything that labels are made of, read once: criteria, items, votes, decisions. Four queries."""
 
     def __init__(self, campaign: Campaign, *, counted_only: bool = True) -> None:
-        items = Item.objects.filter(campaign=campaign, removed_at__isnull=True)
+        items = Item.objects.filter(campaign=campaign, purpose=Purpose.RATING, removed_at__isnull=True)
         if counted_only:
             items = items.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
         self.criteria = criteria_asked(campaign)

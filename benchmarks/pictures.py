@@ -220,6 +220,7 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
             album.take(page, "survey-exclusion", path=f"{survey}exclusion/")
     campaign = urlsplit(page.url).path
     album.take(page, "campaign-answers", path=f"{campaign}answers/")
+    album.take(page, "campaign-agreement", path=f"{campaign}agreement/?dawid_skene=1")
     page.goto(f"{album.base}{demo}experiments/")
     page.locator("main table a, main h2 a, main li a").first.click()
     experiment = urlsplit(page.url).path
@@ -228,6 +229,11 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
     album.take(page, "call-list", path=f"{experiment}calls/")
     page.locator("a[href*='/calls/']:not([href$='/calls/'])").first.click()
     album.take(page, "call")
+
+
+def judge_campaign(judge: Page) -> int:
+    """The campaign of the judging page that is open."""
+    return int(json.loads(judge.locator("#judging").text_content() or "{}")["campaign"]["id"])
 
 
 def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
@@ -240,6 +246,7 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     album.take(judge, "rate-home", path="/rate/")
     judge.locator("main form button").first.click()
     album.take(judge, "rate-place")
+    album.take(judge, "rate-mine", path=f"/rate/c/{judge_campaign(judge)}/mine/")
     boss.goto(f"{album.base}/studies/demo/campaigns/")
     boss.locator("main table a, main h2 a, main li a").first.click()
     campaign = urlsplit(boss.url).path

@@ -1,8 +1,18 @@
 from django.urls import path
 
-from reports import dashboard_views, export_views, flow_views, result_views, withdrawal_views
+from reports import agreement_views, dashboard_views, export_views, flow_views, result_views, withdrawal_views
 
 urlpatterns = [
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/agreement/",
+        agreement_views.campaign_agreement_page,
+        name="campaign_agreement",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/agreement.csv",
+        agreement_views.campaign_agreement_csv,
+        name="campaign_agreement_csv",
+    ),
     path("", dashboard_views.home, name="home"),
     path("studies/new/", dashboard_views.study_new, name="study_new"),
     path("studies/<slug:slug>/", dashboard_views.study_dashboard, name="study_dashboard"),

@@ -147,6 +147,7 @@
     },
   });
   outbox.extra = (entry) => ({
+    user: data.user, // whoever else has logged in meanwhile does not save this as theirs
     have: [card, ...queue, ...goingBack].filter(Boolean).map((one) => one.place).join(","),
     ...(entry.kind === "judge" ? { version: versions.get(entry.place) ?? entry.version } : {}),
   });

@@ -85,7 +85,7 @@ class Outbox {
       if (this.state !== "saving") this._tell("saving");
       this.drop(entry);
       this.onSaved(entry, data);
-    } else if (response.status === 403 && (!data || data.error === "login")) {
+    } else if (response.status === 403 && (!data || data.error === "login" || data.error === "other")) {
       // Logged out, or logged in anew elsewhere, which changes the token of the forms.
       if (await this._freshToken()) return;
       this._wait("login");

@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotation.adjudication import adjudication_record
 from annotation.errors import (
     CampaignClosedError,
     CampaignOpenError,
@@ -13,7 +14,7 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.models import Campaign, Place, Rater
-from annotation.places import adjudication_record, label_withdraw, place_withdraw
+from annotation.places import label_withdraw, place_withdraw
 from annotation.services import adjudicator_set, campaign_close, rater_deactivate
 from annotation.votes import items_undecided, labels_of_round
 from corpus.models import Instrument

@@ -13,8 +13,9 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from annotation.adjudication import adjudication_record
 from annotation.models import Campaign, Item, Rater
-from annotation.places import adjudication_record, label_withdraw
+from annotation.places import label_withdraw
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.services import INCOMPLETE

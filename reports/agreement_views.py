@@ -1,4 +1,7 @@
-"""The agreement page of a campaign, and its numbers as CSV. For researchers who do not rate in an open campaign."""
+"""The agreement page of a campaign, and its numbers as CSV. For researchers who do not rate in an open campaign.
+
+Here, and not with the rest of rating, because it tells people's answers from models'.
+"""
 
 import csv
 import io
@@ -13,10 +16,10 @@ from django.views.decorators.http import require_safe
 
 from annotation.breakdown import Breakdown, Found, Line, breakdown_of, names_of
 from annotation.dawid_skene import dawid_skene_of
-from annotation.models import Campaign, Rater
-from annotation.ratings import Ratings, ratings_of
+from annotation.models import Campaign, Item, Rater
+from annotation.ratings import Mask, Ratings, ratings_of
 from annotation.selectors import items_shown
-from corpus.models import Complexity
+from corpus.models import Complexity, Respondent
 from studies.access import SignedIn, unblinded_study
 
 LEVELS = ("nominal", "ordinal", "interval")
@@ -44,6 +47,18 @@ def _campaign(request: SignedIn, slug: str, pk: int) -> Campaign:
     return get_object_or_404(study.campaigns.select_related("round", "study"), pk=pk)
 
 
+def _kinds(campaign: Campaign, ratings: Ratings) -> dict[str, Mask]:
+    """People's and models' answers; a text that both gave is in both. Only when nobody rates any more. One query."""
+    rows = Item.objects.filter(campaign=campaign).values_list("answer", "answer__sitting__respondent__kind")
+    answers: dict[str, list[int]] = {kind: [] for kind in Respondent.Kind}
+    for answer, kind in rows:
+        answers[kind].append(answer)
+    return {
+        "people": ratings.with_an_item_among(answers[Respondent.Kind.HUMAN]),
+        "models": ratings.with_an_item_among(answers[Respondent.Kind.MODEL]),
+    }
+
+
 def _level(request: SignedIn) -> str:
     level = request.GET.get("level", "")
     return level if level in LEVELS else ""
@@ -56,7 +71,7 @@ def campaign_agreement_page(request: SignedIn, slug: str, pk: int) -> HttpRespon
     campaign = _campaign(request, slug, pk)
     ratings = ratings_of(campaign)
     closed = campaign.state == Campaign.State.CLOSED
-    found = breakdown_of(campaign, ratings, level=_level(request), apart=closed)
+    found = breakdown_of(campaign, ratings, level=_level(request), groups=_kinds(campaign, ratings) if closed else {})
     names = names_of(ratings)
     shown = items_shown([one.item for one in found.divided])
     context = {
@@ -77,7 +92,7 @@ def campaign_agreement_page(request: SignedIn, slug: str, pk: int) -> HttpRespon
         "is_closed": closed,
         "dawid_skene": _dawid_skene(campaign, ratings, names) if request.GET.get("dawid_skene") else None,
     }
-    return render(request, "annotation/agreement.html", context)
+    return render(request, "reports/agreement.html", context)
 
 
 def _dawid_skene(campaign: Campaign, ratings: Ratings, names: dict[int, Rater]) -> list[dict[str, Any]]:
@@ -141,7 +156,7 @@ def campaign_agreement_csv(request: SignedIn, slug: str, pk: int) -> HttpRespons
     campaign = _campaign(request, slug, pk)
     ratings = ratings_of(campaign)
     closed = campaign.state == Campaign.State.CLOSED
-    found = breakdown_of(campaign, ratings, level=_level(request), apart=closed)
+    found = breakdown_of(campaign, ratings, level=_level(request), groups=_kinds(campaign, ratings) if closed else {})
     names = {judge: rater.pseudonym for judge, rater in names_of(ratings).items()}
     text = io.StringIO()
     table = csv.writer(text, lineterminator="\r\n")
