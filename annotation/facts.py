@@ -5,6 +5,7 @@ from threading import Lock
 
 from annotation.models import Campaign, Purpose
 from scoring.models import Criterion
+from studies.models import Study
 
 MAX_CAMPAIGNS_KEPT = 100
 
@@ -14,7 +15,7 @@ class Facts:
     """Fixed at the opening of a campaign. Whether it is still open is not among them, nor is any text."""
 
     campaign_id: int
-    study_id: int
+    study: Study
     rounds: dict[str, int]  # by purpose
     criteria: tuple[Criterion, ...]
     guideline_version: int
@@ -36,7 +37,7 @@ def facts_of(campaign_id: int, round_id: int) -> Facts:
     known = _facts.get(campaign_id)
     if known is not None and known.rounds[Purpose.RATING] == round_id:
         return known
-    campaign = Campaign.objects.select_related("round").get(pk=campaign_id)
+    campaign = Campaign.objects.select_related("round", "study").get(pk=campaign_id)
     rounds = {
         Purpose.RATING: campaign.round_id,
         Purpose.TRAINING: campaign.training_round_id,
@@ -45,7 +46,7 @@ def facts_of(campaign_id: int, round_id: int) -> Facts:
     }
     facts = Facts(
         campaign_id=campaign.pk,
-        study_id=campaign.study_id,
+        study=campaign.study,
         rounds={str(purpose): pk for purpose, pk in rounds.items() if pk is not None},
         criteria=tuple(campaign.criteria.order_by("position")),
         guideline_version=campaign.round.guideline_version or 0,

@@ -312,11 +312,12 @@ def _place_page(
     held = held_cards(card.campaign_id, desk.rater_id)
     before = place_before(desk)
     context = {
+        "study": desk.facts.study,  # whose data are perhaps simulated, which the page says
         "card": card,
         "title": desk.title,
         "rows": rows,
         "not_attempt": chosen.not_attempt,
-        "guideline": guideline_of(desk.facts.study_id, desk.facts.guideline_version),
+        "guideline": guideline_of(desk.facts.study.pk, desk.facts.guideline_version),
         "progress": tally,
         "before": before,
         "problem": problem,

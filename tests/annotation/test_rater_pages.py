@@ -7,6 +7,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation import facts
 from annotation.models import Campaign, Place, Rater
 from annotation.services import adjudicator_set, campaign_close, rater_deactivate
 from scoring.models import Judgement
@@ -61,6 +62,15 @@ def test_nothing_is_chosen_in_advance_and_what_was_chosen_is_shown_later(
         ("c-order", "0"),
     ]
     assert "not a second one" in text
+
+
+def test_simulated_data_say_so_on_the_judging_page(campaign: Campaign, raters: list[Rater]) -> None:
+    client = signed_in(raters[0])
+    assert "Simulated data" not in page(client, url(take(campaign, raters[0])))
+    campaign.study.simulated = True
+    campaign.study.save(update_fields=["simulated"])
+    facts._facts.clear()  # a study is simulated from its beginning; only this test changes its mind
+    assert "Simulated data" in page(client, url(take(campaign, raters[0])))
 
 
 def test_looking_takes_no_place(campaign: Campaign, raters: list[Rater]) -> None:
