@@ -1,4 +1,4 @@
-"""The pages of adjudicators. They know items and votes, and nothing of who answered or who voted."""
+"""The pages of the adjudicator: how the raters voted and what they wrote, without their names."""
 
 from collections.abc import Sequence
 from uuid import UUID
@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.adjudication import adjudication_record
+from annotation.adjudication import adjudication_record, case_of, items_to_decide
 from annotation.errors import (
     AnswerRemovedError,
     CampaignOpenError,
@@ -23,7 +23,6 @@ from annotation.forms import JudgementUnreadableError, ReasonForm, posted_judgem
 from annotation.models import Item
 from annotation.rater_views import ended, for_raters, not_yours, refused, removed
 from annotation.selectors import Chosen, campaigns_to_adjudicate, chosen_at, guideline_of, item_to_adjudicate
-from annotation.votes import items_undecided, tallies_of
 from scoring.services import ValueOutsideScaleError
 from studies.access import SignedIn
 
@@ -35,9 +34,9 @@ def decide_next(request: SignedIn, pk: int) -> HttpResponse:
     campaign = campaigns_to_adjudicate(request.user).filter(pk=pk).first()
     if campaign is None:
         return not_yours(request)
-    for item_pk in items_undecided(campaign, counted_only=False)[:1]:
+    for item_pk in items_to_decide(campaign, counted_only=False)[:1]:
         return redirect("decide", Item.objects.values_list("uuid", flat=True).get(pk=item_pk))
-    messages.success(request, _("Nothing is undecided in this campaign."))
+    messages.success(request, _("Nothing waits for a decision in this campaign."))
     return redirect("rate_home")
 
 
@@ -105,8 +104,7 @@ def _decide_page(
     problem: str = "",
     missing: Sequence[str] = (),
 ) -> HttpResponse:
-    tallies = tallies_of(item)
-    undecided = [tally.criterion for tally in tallies if tally.is_undecided]
+    case = case_of(item)
     context = {
         "study": item.campaign.study,
         "campaign": item.campaign,
@@ -120,9 +118,11 @@ def _decide_page(
                 "not_attempts": tally.not_attempts,
                 "undecided": tally.is_undecided,
             }
-            for tally in tallies
+            for tally in case.tallies
         ],
-        "rows": rows_of(undecided, chosen, missing),
+        "rows": rows_of(case.criteria, chosen, missing),
+        "is_flagged": case.is_flagged,
+        "comments": case.comments,
         "not_attempt": chosen.not_attempt,
         "guideline": guideline_of(item.campaign.study_id, item.campaign.round.guideline_version or 0),
         "form": form,

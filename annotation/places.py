@@ -1,4 +1,4 @@
-"""Writes at a place: it is judged, passed by, taken back.
+"""Writes at a place: it is judged, passed by, taken back. Adjudication is in `annotation.adjudication`.
 
 A rater's seat is locked first, then the place: the posts of one rater stand in a row, and two raters meet only at a
 place.
@@ -26,7 +26,8 @@ from annotation.errors import (
 from annotation.facts import Facts, facts_of
 from annotation.models import Campaign, Place, Purpose, Rater, Seat, Skip
 from annotation.queue import AHEAD, Hand, hand_fill, seat_ensure
-from scoring.models import Criterion
+from annotation.versions import label_change, version_add
+from scoring.models import Criterion, Judgement
 from scoring.services import (
     RoundClosedError,
     ValueOutsideScaleError,
@@ -457,10 +458,21 @@ def place_withdraw(*, place_uuid: UUID, user_id: int) -> None:
 @transaction.atomic
 def label_withdraw(*, place_id: int, actor: User, reason: str) -> Place:
     """A researcher takes a rater's label out, in a closed campaign too. The judgements stay as history."""
+    # The campaign's lock comes first, as where answers are removed.
+    campaign = Campaign.objects.select_for_update(no_key=True).get(places=place_id)
     seat = "SELECT 1 FROM annotation_seat AS seat JOIN annotation_place AS place USING (campaign_id, rater_id) "
     with planned_cursor() as cursor:
         cursor.execute(seat + "WHERE place.id = %s FOR NO KEY UPDATE OF seat", [place_id])
-    return _label_take_back(place_id, actor=actor, reason=reason)
+    live = Judgement.objects.filter(round=campaign.round_id, retracted_at__isnull=True, judge__rater__places=place_id)
+    place = Place.objects.select_related("item__answer").get(pk=place_id)
+    answers = [place.item.answer_id, *place.item.sharing.values_list("answer_id", flat=True)]
+    before = set(live.filter(answer__in=answers).values_list("pk", flat=True))
+    place = _label_take_back(place_id, actor=actor, reason=reason)
+    gone = before - set(live.filter(answer__in=answers).values_list("pk", flat=True))
+    if gone and place.rater is not None:
+        change = label_change(place, gone)
+        version_add(campaign=campaign, change=change, actor=actor)
+    return place
 
 
 def _label_take_back(place_id: int, *, actor: User, reason: str) -> Place:

@@ -20,6 +20,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.adjudication import items_to_decide
 from annotation.cards import Desk, desk_of, place_before, places_done_by, said_at, skips_of
 from annotation.errors import (
     AnswerRemovedError,
@@ -54,7 +55,6 @@ from annotation.selectors import (
     rater_of,
 )
 from annotation.services import rater_ensure
-from annotation.votes import items_undecided
 from scoring.services import ValueOutsideScaleError
 from studies.access import SignedIn
 
@@ -168,7 +168,7 @@ def rate_home(request: SignedIn) -> HttpResponse:
 
             waiting.append({"campaign": campaign, "study": member.study, "progress": tally})
     deciding = [
-        {"campaign": campaign, "study": campaign.study, "left": len(items_undecided(campaign, counted_only=False))}
+        {"campaign": campaign, "study": campaign.study, "left": len(items_to_decide(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
     ]
     return render(request, "annotation/rate_home.html", {"waiting": waiting, "deciding": deciding})

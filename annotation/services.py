@@ -14,6 +14,7 @@ from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenErr
 from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
 from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater, Seat
 from annotation.selectors import Candidate, candidates
+from annotation.versions import labels_freeze
 from corpus.models import Instrument
 from scoring.models import Criterion, Judge, Round, Rubric
 from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC, RUBRICS, round_close
@@ -242,6 +243,7 @@ def campaign_close(*, campaign: Campaign, actor: User) -> None:
             round_close(round_id=round_id)
     locked.state, locked.closed_at = Campaign.State.CLOSED, timezone.now()
     locked.save(update_fields=["state", "closed_at"])
+    labels_freeze(campaign=locked, actor=actor)
     blinding_lift(study=campaign.study, cause=blinding_cause(locked))
     audit_record(actor=actor, study=campaign.study, action="campaign_close", target=locked)
 

@@ -228,11 +228,6 @@ def tallies_of(item: Item) -> list[Tally]:
     return tallies
 
 
-def criteria_undecided(item: Item) -> list[Criterion]:
-    """The criteria of an answer on which its raters have no majority, whether or not somebody decided since."""
-    return [tally.criterion for tally in tallies_of(item) if tally.is_undecided]
-
-
 @dataclass(frozen=True)
 class ItemVotes:
     """One answer of a campaign with every place that has a label or had one, for the researcher's table."""

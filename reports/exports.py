@@ -16,6 +16,16 @@ from corpus.tokens import is_refusal, word_tokens
 from llmruns.keys import without_secrets
 from llmruns.models import Call
 from reports import questionnaire_export
+from reports.judgement_exports import (
+    PLACES,
+    SKIPS,
+    judged_ever,
+    judgement_rows_of,
+    place_rows,
+    places_of,
+    skip_rows,
+    skips_of,
+)
 from reports.selectors import instruments_of, results_of, rubric_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
@@ -98,6 +108,7 @@ JUDGEMENTS = (
     "confidence",
     "reason",
     "judged_at",
+    "shared_from",
 )
 ANNOTATIONS = (
     *STUDY,
@@ -112,6 +123,7 @@ ANNOTATIONS = (
     "not_attempt",
     "reason",
     "judged_at",
+    "shared",
 )
 LABELS = (*STUDY, "answer", "position", "criterion", "label", "basis", "votes", "votes_for", "reason")
 SCORES = (
@@ -303,9 +315,7 @@ def participant_rows(study: Study, rubric: Rubric) -> Rows:
 
 def _judgements(study: Study) -> QuerySet[Judgement]:
     """Live ones: a judgement that was withdrawn or replaced is left out."""
-    return Judgement.objects.filter(
-        round__study=study, answer__sitting__instrument__study=study, retracted_at__isnull=True
-    ).exclude(answer__sitting__standing=Sitting.Standing.WITHDRAWN)
+    return judged_ever(study).filter(retracted_at__isnull=True)
 
 
 def _judge_names(study: Study) -> dict[int, str]:
@@ -314,30 +324,7 @@ def _judge_names(study: Study) -> dict[int, str]:
 
 
 def judgement_rows(study: Study, rubric: Rubric) -> Rows:
-    names = _judge_names(study)
-    rows = (
-        _judgements(study)
-        .order_by("pk")
-        .values_list(
-            "answer__blind_id",
-            "answer__stimulus__position",
-            "answer__sitting__standing",
-            "round_id",
-            "round__purpose",
-            "judge_id",
-            "judge__kind",
-            "criterion__code",
-            "value",
-            "not_attempt",
-            "confidence",
-            "reason",
-            "made_at",
-            "judge__rule__code",
-        )
-    )
-    for *row, judge, kind, code, value, mark, confidence, reason, made_at, rule in rows.iterator(chunk_size=CHUNK):
-        name = names.get(judge) or rule or f"{kind}-{judge}"
-        yield [study.slug, study.simulated, *row, name, kind, code, value, mark, confidence, reason or None, made_at]
+    return judgement_rows_of(study, _judgements(study), _judge_names(study))
 
 
 def _annotations(study: Study) -> QuerySet[Judgement]:
@@ -365,12 +352,13 @@ def annotation_rows(study: Study, rubric: Rubric) -> Rows:
             "not_attempt",
             "reason",
             "made_at",
+            "shared_from_id",
         )
     )
     for (_answer, round_, judge), said in groupby(rows.iterator(chunk_size=CHUNK), key=itemgetter(0, 1, 2)):
         judgements = list(said)
         blind_id, position, stimulus, text, purpose = judgements[0][3:8]
-        values = {code: value for *_head, code, value, _mark, _reason, _time in judgements}
+        values = {code: value for *_head, code, value, _mark, _reason, _time, _shared in judgements}
         yield [
             study.slug,
             study.simulated,
@@ -385,6 +373,7 @@ def annotation_rows(study: Study, rubric: Rubric) -> Rows:
             any(row[10] for row in judgements),
             "; ".join(dict.fromkeys(row[11] for row in judgements if row[11])) or None,
             max(row[12] for row in judgements),
+            any(row[13] is not None for row in judgements),
         ]
 
 
@@ -554,6 +543,29 @@ EXPORTS = {
             annotation_columns,
             annotation_rows,
             _count_annotations,
+        ),
+        Export(
+            "judgement_history",
+            gettext_lazy("As judgements, with those that were withdrawn or replaced, and when."),
+            lambda study, rubric: (*JUDGEMENTS, "retracted_at"),
+            lambda study, rubric: judgement_rows_of(study, judged_ever(study), _judge_names(study), history=True),
+            lambda study, rubric: judged_ever(study).count(),
+        ),
+        Export(
+            "places",
+            gettext_lazy(
+                "One row for each answer that a rater judged or took back: how long, flagged, what they wrote."
+            ),
+            lambda study, rubric: PLACES,
+            lambda study, rubric: place_rows(study),
+            lambda study, rubric: places_of(study).count(),
+        ),
+        Export(
+            "skips",
+            gettext_lazy("One row for each answer that a rater passed by, and why. Not for a public release."),
+            lambda study, rubric: SKIPS,
+            lambda study, rubric: skip_rows(study),
+            lambda study, rubric: skips_of(study).count(),
         ),
         Export(
             "labels",

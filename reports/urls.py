@@ -1,6 +1,14 @@
 from django.urls import path
 
-from reports import agreement_views, dashboard_views, export_views, flow_views, result_views, withdrawal_views
+from reports import (
+    agreement_views,
+    dashboard_views,
+    export_views,
+    flow_views,
+    label_views,
+    result_views,
+    withdrawal_views,
+)
 
 urlpatterns = [
     path(
@@ -28,6 +36,8 @@ urlpatterns = [
     path("studies/<slug:slug>/flow/flow.json", flow_views.flow_vega, name="flow_vega"),
     path("studies/<slug:slug>/flow/flow.csv", flow_views.flow_csv, name="flow_csv"),
     path("studies/<slug:slug>/flow/flow.<str:kind>", flow_views.flow_file, name="flow_file"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/labels/", label_views.campaign_labels, name="campaign_labels"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/labels/<str:shape>.csv", label_views.label_file, name="label_file"),
     path("withdraw/", withdrawal_views.withdraw, name="withdraw"),
     path("p/<str:secret>/withdraw/", withdrawal_views.participant_withdraw_page, name="participant_withdraw"),
     path(

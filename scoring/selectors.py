@@ -50,7 +50,7 @@ class _Voices:
 
 # Whose judgements make labels on the basis "rater labels". Repeats, training, classifiers and models are other bases.
 HEARD = (
-    Q(round__purpose=Round.Purpose.RATING, judge__kind=Judge.Kind.RATER)
+    Q(round__purpose__in=[Round.Purpose.RATING, Round.Purpose.IMPORTED], judge__kind=Judge.Kind.RATER)
     | Q(round__purpose=Round.Purpose.ADJUDICATION, judge__kind=Judge.Kind.RATER)
     | Q(round__purpose=Round.Purpose.AUTOMATIC, judge__kind=Judge.Kind.RULE)
 )
@@ -66,9 +66,9 @@ def labels_of(
 ) -> Labels:
     """The labels by rater of an instrument's answers, of counted sittings only. Four queries, few instances.
 
-    A rater's latest live judgement in the study's rating rounds is their vote; an adjudicator's latest one decides; a
-    rule's one holds for its criterion. `answer_ids` narrows the answers; `counted=False` takes the sittings of every
-    standing but *withdrawn* (for a list that shows them, never for a score).
+    A rater's latest live judgement in the study's rating rounds, imported ones among them, is their vote; an
+    adjudicator's latest one decides; a rule's one holds for its criterion. `answer_ids` narrows the answers;
+    `counted=False` takes the sittings of every standing but *withdrawn* (for a list, never for a score).
     """
     criteria = tuple(rubric.criteria.all())
     answers = Answer.objects.filter(sitting__instrument=instrument, stimulus__is_practice=False)
@@ -103,7 +103,7 @@ def _voices(judgements: QuerySet[Judgement], purposes: dict[int, str]) -> dict[i
     )
     for round_, answer, criterion, judge, value, mark in rows.iterator(chunk_size=20_000):
         said, purpose = voices[answer], purposes[round_]
-        if purpose == Round.Purpose.RATING:
+        if purpose in (Round.Purpose.RATING, Round.Purpose.IMPORTED):
             said.raters.setdefault(criterion, {})[judge] = value
             said.marks[judge] = mark
         elif purpose == Round.Purpose.ADJUDICATION:

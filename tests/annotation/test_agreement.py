@@ -111,9 +111,10 @@ def test_interval_alpha_has_no_unit(scale):
     assert alpha(ratings * scale, "interval").value == pytest.approx(expected, abs=1e-12)
 
 
-@given(matrices(), st.sampled_from(LEVELS))
-@settings(deadline=None)
-def test_same_as_the_krippendorff_package(ratings, level):
+@pytest.mark.parametrize("level", LEVELS)
+@given(ratings=matrices())
+@settings(deadline=None, max_examples=1000)
+def test_same_as_the_krippendorff_package(level, ratings):
     # The package raises when values or pairs are too few, and gives NaN or an error without variation.
     result = alpha(ratings, level, resamples=0)
     data = np.array(ratings, dtype=float)

@@ -6,6 +6,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Rater
+from annotation.places import Remark, place_skip
 from corpus.models import Answer
 from llmruns.models import Call
 from reports.exports import EXPORTS
@@ -14,6 +15,7 @@ from scoring.services import judgements_retract
 from studies.models import Study
 from studies.services import blinding_impose
 from surveys.models import Participant, Question, QuestionResponse
+from tests.annotation.factories import make_campaign, post, take
 from tests.api.conftest import add_survey
 from tests.reports.conftest import ALL, Built
 from tests.reports.test_csvfile import TEXTS
@@ -106,6 +108,19 @@ def test_withdrawn_judgements_are_left_out(built):
     assert {row["purpose"] for row in after} == {"rating", "adjudication", "automatic"}
 
 
+def test_history_has_what_was_withdrawn(built):
+    before = len(rows(built, "judgement_history"))
+    judgements_retract(round_id=built.rating.pk, answer_id=built.answers["P1/1"].pk, judge_id=built.raters[0].judge_id)
+    after = rows(built, "judgement_history")
+    assert len(after) == before
+    gone = [row for row in after if row["retracted_at"]]
+    assert [(row["judge"], row["criterion"]) for row in gone] == [
+        ("R1", "grammatical"),
+        ("R1", "logical"),
+        ("R1", "order"),
+    ]
+
+
 def test_scores(built):
     found = rows(built, "scores")
     first, second, *runs = found
@@ -168,9 +183,26 @@ def take_part(built: Built) -> None:
     QuestionResponse.objects.create(participant=person, question=question, value=["b", "a"])
 
 
+def rate(built: Built) -> None:
+    """A rater judges one answer in a campaign and passes another one by."""
+    campaign = make_campaign(built.cast.study, built.cast.alice)
+    place = take(campaign, built.raters[0])
+    post(place, built.raters[0], remark=Remark(seconds=3.5, is_flagged=True, comment="спорно"))
+    place_skip(place_uuid=take(campaign, built.raters[0]).uuid, user_id=built.raters[0].user_id, reason="не понимаю")
+
+
+def test_what_raters_did_beside_judging_is_in_files(built):
+    rate(built)
+    (place,) = rows(built, "places")
+    assert (place["rater"], place["seconds"], place["flagged"], place["comment"]) == ("R1", "3.5", "true", "спорно")
+    (skip,) = rows(built, "skips")
+    assert (skip["rater"], skip["reason"], skip["undone_at"]) == ("R1", "не понимаю", "")
+
+
 def test_simulated_data_says_so_in_every_file(built):
     Study.objects.filter(pk=built.cast.study.pk).update(simulated=True)
     take_part(built)
+    rate(built)
     for name in EXPORTS:
         response = download(built, name)
         assert f'filename="ours-simulated-{name}.csv"' in response["Content-Disposition"]
@@ -181,6 +213,7 @@ def test_simulated_data_says_so_in_every_file(built):
 
 def test_the_page_counts_the_rows_of_each_file(built):
     take_part(built)
+    rate(built)
     page = built.cast.client(built.cast.alice).get(reverse("exports", args=["ours"]))
     counted = {file["export"].name: file["count"] for file in page.context["files"]}
     assert counted == {name: len(rows(built, name)) for name in EXPORTS}

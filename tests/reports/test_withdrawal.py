@@ -168,6 +168,7 @@ def addresses(campaign: Campaign, person: Participant) -> Iterator[str]:
         "kind": "svg",
         "sitting_pk": sitting.pk,
         "key": uuid4(),
+        "shape": "wide",
     }
     pks = {"campaign": campaign.pk, "survey": person.survey_id}
     for route, pattern in PAGES:
