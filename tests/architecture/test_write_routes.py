@@ -31,7 +31,7 @@ OPEN_TO_VISITORS = {
 }
 SAMPLES = {"slug": "ours", "pk": 1, "run_pk": 1, "number": 1, "secret": "x" * 20, "name": "answers", "kind": "svg"}
 SAMPLES |= {"place": "before", "question": 1, "sitting_pk": 1, "rule_pk": 1, "slot": 1}
-SAMPLES |= {"stimulus_pk": 1}
+SAMPLES |= {"stimulus_pk": 1, "shape": "long"}
 
 
 def routes(patterns: list[URLPattern | URLResolver], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:

@@ -86,7 +86,10 @@ def person(cast: Cast, survey: Survey) -> Participant:
         survey=survey,
         format="csv",
         files=[],
-        skipped=[{"record": 3, "reason": "double", "excerpt": TEXT}, {"record": 4, "person": PLATFORM_ID}],
+        skipped=[
+            {"record": 3, "reason": "double", "excerpt": TEXT},
+            {"record": 4, "reason": "double", "person": PLATFORM_ID},
+        ],
     )
     return person
 

@@ -66,7 +66,7 @@ def test_a_majority_of_not_an_attempt_overrides_the_rule(built):
 def test_only_raters_in_rating_rounds_vote(bare):
     bare.sitting("P1", {1: RIGHT[1]})
     bare.judge("P1/1", {"grammatical": "11-"})
-    for purpose in ("repeat", "training", "imported"):
+    for purpose in ("repeat", "training", "gold"):
         other = Round.objects.create(study=bare.cast.study, rubric=bare.rubric, purpose=purpose)
         bare.judge("P1/1", {"grammatical": "000"}, round_=other)
     machine = Judge.objects.create(kind=Judge.Kind.MODEL)
@@ -79,6 +79,15 @@ def test_only_raters_in_rating_rounds_vote(bare):
     )
     found = labels(bare, "P1/1")["grammatical"]
     assert (found.value, found.votes) == (1, 2)
+
+
+def test_raters_of_an_imported_round_vote(bare):
+    bare.sitting("P1", {1: RIGHT[1]})
+    bare.judge("P1/1", {"grammatical": "1--"})
+    imported = Round.objects.create(study=bare.cast.study, rubric=bare.rubric, purpose="imported")
+    bare.judge("P1/1", {"grammatical": "-00"}, round_=imported)
+    found = labels(bare, "P1/1")["grammatical"]
+    assert (found.value, found.votes, found.votes_for) == (0, 3, 2)
 
 
 def test_the_latest_judgement_of_a_rater_stands_over_rounds(bare):
