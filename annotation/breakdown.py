@@ -42,6 +42,14 @@ class Pair:
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """How often a rater, or all of them (`judge` is None), chose each value: criterion by criterion, in its order."""
+
+    judge: int | None
+    by_criterion: list[list[int]]
+
+
+@dataclass(frozen=True)
 class Beside:
     """A classifier or model judge against the raters' label. Never inside the raters' alpha."""
 
@@ -67,6 +75,7 @@ class Breakdown:
     lines: list[Line]
     pairs: list[Pair]
     without: list[tuple[int, Line]]  # each rater left out
+    chosen: list[Chosen]  # all raters first
     beside: list[Beside]
     divided: list[Divided]
     n_units: int
@@ -103,6 +112,8 @@ def breakdown_of(
         without=[(int(judge), cut.line("without", "", chosen, but=place)) for place, judge in enumerate(ratings.judges)]
         if len(ratings.judges) > 2
         else [],
+        chosen=[_chosen(ratings, chosen, None)]
+        + [_chosen(ratings, chosen, place) for place in range(len(ratings.judges))],
         beside=_beside(campaign, ratings, levels, chosen),
         divided=_divided(ratings, chosen),
         n_units=int(chosen.sum()),
@@ -181,6 +192,15 @@ def _stimuli(ratings: Ratings) -> list[tuple[int, str]]:
     return [
         (pk, f"{slug} v{version} · {position}" if several else str(position)) for pk, position, _, slug, version in rows
     ]
+
+
+def _chosen(ratings: Ratings, mask: Mask, place: int | None) -> Chosen:
+    rows = slice(None) if place is None else slice(place, place + 1)
+    counts = []
+    for criterion in ratings.criteria:
+        matrix = ratings.matrices[criterion.code][rows, mask]
+        counts.append([int((matrix == value).sum()) for value in criterion.scale])
+    return Chosen(None if place is None else int(ratings.judges[place]), counts)
 
 
 def _divided(ratings: Ratings, chosen: Mask, limit: int = 20) -> list[Divided]:

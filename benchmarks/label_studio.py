@@ -129,6 +129,8 @@ def started(server: Server, tasks: int, k: int, raters: int) -> LabelStudio:
     _run([*manage, "migrate", "--no-input"], folder, environment | site)
     configure = CONFIGURE.format(tasks=tasks, k=k, raters=raters, config=CONFIG)
     printed = _run([*manage, "shell", "-c", configure], folder, environment)
+    if "RESULT=" not in printed:
+        raise NoLabelStudioError(f"making the project printed: {printed.strip()[-800:]}")
     project, tokens = json.loads(printed.rpartition("RESULT=")[2].splitlines()[0])
     port = free_port()
     program = Program(

@@ -14,8 +14,9 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from annotation.breakdown import Breakdown, Found, Line, breakdown_of, names_of
+from annotation.breakdown import Breakdown, Chosen, Found, Line, breakdown_of, names_of
 from annotation.dawid_skene import dawid_skene_of
+from annotation.forms import value_label
 from annotation.models import Campaign, Item, Rater
 from annotation.ratings import Mask, Ratings, ratings_of
 from annotation.selectors import items_shown
@@ -88,6 +89,7 @@ def campaign_agreement_page(request: SignedIn, slug: str, pk: int) -> HttpRespon
         ],
         "without": [(_name(names, judge), _cells(found, line.by_criterion)) for judge, line in found.without],
         "beside": [(one.name, _cells(found, one.by_criterion)) for one in found.beside],
+        "chosen": [(_name(names, one.judge) if one.judge else "", _chosen(found, one)) for one in found.chosen],
         "divided": [(shown[one.item], round(100 * one.share)) for one in found.divided],
         "is_closed": closed,
         "dawid_skene": _dawid_skene(campaign, ratings, names) if request.GET.get("dawid_skene") else None,
@@ -130,6 +132,17 @@ def _cells(found: Breakdown, by_criterion: list[Found]) -> list[dict[str, Any]]:
     ]
 
 
+def _chosen(found: Breakdown, one: Chosen) -> list[list[tuple[str, int, float | None]]]:
+    """By criterion: each value's name, how often it was chosen, and its share in percent."""
+    return [
+        [
+            (value_label(criterion, value), n, 100 * n / sum(counts) if sum(counts) else None)
+            for value, n in zip(criterion.scale, counts, strict=True)
+        ]
+        for criterion, counts in zip(found.criteria, one.by_criterion, strict=True)
+    ]
+
+
 def _tables(found: Breakdown) -> Iterator[tuple[str, list[tuple[str, list[dict[str, Any]]]]]]:
     for kind, title in PARTS.items():
         lines = [line for line in found.lines if line.kind == kind]
@@ -145,7 +158,7 @@ def _line_name(line: Line) -> str:
 
 COLUMNS = (
     "part", "name", "other", "criterion", "level", "alpha", "low", "high", "n_answers", "n_judgements", "equal_pairs",
-    "reason", "resamples", "resamples_undefined",
+    "reason", "resamples", "resamples_undefined", "value", "n_chosen",
 )  # fmt: skip
 
 
@@ -180,11 +193,23 @@ def campaign_agreement_csv(request: SignedIn, slug: str, pk: int) -> HttpRespons
                     agreement.reason,
                     interval.resamples if interval else None,
                     interval.undefined if interval else None,
+                    None,
+                    None,
                 ]
             )
+    table.writerows(_chosen_lines(found, names))
     response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{slug}-campaign-{pk}-agreement.csv"'
     return response
+
+
+def _chosen_lines(found: Breakdown, names: dict[int, str]) -> Iterator[list[Any]]:
+    for one in found.chosen:
+        for criterion, level, counts in zip(found.criteria, found.levels, one.by_criterion, strict=True):
+            for value, n in zip(criterion.scale, counts, strict=True):
+                name = names.get(one.judge, "") if one.judge else ""
+                empty = [None] * 3
+                yield ["chosen", name, "", criterion.code, level, *empty, None, sum(counts), *empty, None, value, n]
 
 
 def _parts(found: Breakdown, names: dict[int, str]) -> Iterator[tuple[str, str, str, list[Found]]]:

@@ -40,6 +40,16 @@ def judged(campaign: Campaign, raters: list[Rater]) -> Campaign:
     return campaign
 
 
+def votes_by_value(campaign: Campaign, code: str) -> dict[tuple[str, float], int]:
+    """Pseudonym and value → how many live judgements of attempts, counted one by one; values never chosen are 0."""
+    said = Judgement.objects.filter(round=campaign.round, criterion__code=code, retracted_at__isnull=True)
+    names = said.values_list("judge__rater__pseudonym", flat=True)
+    counts = {(name, value): 0 for name in names for value in (0.0, 1.0)}
+    for one in said.filter(answer__items__is_refusal=False).select_related("judge__rater"):
+        counts[one.judge.rater.pseudonym, one.value] += 1
+    return counts
+
+
 def test_page_shows_each_cut_and_the_csv_the_same_numbers(cast: Cast, judged: Campaign) -> None:
     client = cast.client(cast.alice)
     page = text_of(client, address_of(judged))
@@ -62,6 +72,10 @@ def test_page_shows_each_cut_and_the_csv_the_same_numbers(cast: Cast, judged: Ca
         assert float(row["low"]) == found.agreement.interval.low
     pairs = {(row["name"], row["other"]) for row in rows if row["part"] == "pair"}
     assert pairs == {("R1", "R2"), ("R1", "R3"), ("R2", "R3")}
+    chosen = [row for row in rows if row["part"] == "chosen" and row["criterion"] == "grammatical"]
+    votes = votes_by_value(judged, "grammatical")
+    assert {(row["name"], float(row["value"])): int(row["n_chosen"]) for row in chosen if row["name"]} == votes
+    assert sum(int(row["n_chosen"]) for row in chosen if not row["name"]) == sum(votes.values())
     assert not any("lena" in value for row in rows for value in row.values())
     campaign_close(campaign=judged, actor=cast.alice)
     assert 'class="fw-normal">people</th>' in text_of(client, address_of(judged))
