@@ -160,6 +160,7 @@ def _installed(folder: Path) -> Path:
 def _environment(server: Server, folder: Path) -> dict[str, str]:
     return {
         **clean_environment({}),
+        "DJANGO_SETTINGS_MODULE": "core.settings.label_studio",
         "DJANGO_DB": "default",
         "POSTGRE_NAME": DATABASE,
         "POSTGRE_USER": "luria",
