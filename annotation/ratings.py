@@ -31,17 +31,24 @@ JOIN corpus_stimulus AS stimulus ON stimulus.id = answer.stimulus_id
 WHERE item.campaign_id = {campaign:d} AND item.purpose = 'rating' AND item.removed_at IS NULL
 """
 VOTES = """
-SELECT one.answer_id, one.criterion_id, one.judge_id, one.value, extract(epoch FROM one.made_at)
+SELECT one.answer_id, one.criterion_id, one.judge_id, one.value, date_part('epoch', one.made_at)
 FROM scoring_judgement AS one WHERE one.round_id = {round:d} AND one.retracted_at IS NULL
 """
 COMPLEXITIES = ("easy", "medium", "hard")
 
 
-def _copied(query: str, columns: int) -> Floats:
-    """The rows of a query of numbers, by COPY: rows × columns. Nothing of it comes from outside."""
-    with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT (DELIMITER ' ')") as copy:
-        text = b"".join(copy)
-    return np.fromstring(text.decode(), sep=" ").reshape(-1, columns)
+def numbers(query: str, columns: int) -> Floats:
+    """The rows of a query of numbers without gaps: rows × columns. Nothing of it comes from outside.
+
+    The server packs each column into one value, because a driver that takes rows one after another needs most of a
+    second for what three raters say of 20,000 answers.
+    """
+    names = [f"c{number}" for number in range(columns)]
+    packed = ", ".join(f"string_agg(float8send({name}::float8), '')" for name in names)
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {packed} FROM ({query}) AS found({', '.join(names)})")  # noqa: S608 (our own text)
+        row: Any = cursor.fetchone()
+    return np.stack([np.frombuffer(one or b"", dtype=">f8") for one in row], axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -83,11 +90,10 @@ class Ratings:
 def ratings_of(campaign: Campaign) -> Ratings:
     """Three queries, whatever the number of answers."""
     criteria = criteria_asked(campaign)
-    items = _copied(ITEMS.format(campaign=campaign.pk), 7)
-    votes = _copied(VOTES.format(round=campaign.round_id), 5)
+    items = numbers(ITEMS.format(campaign=campaign.pk), 7)
+    votes = numbers(VOTES.format(round=campaign.round_id), 5)
     units, first, item_units = np.unique(items[:, 0].astype(np.int64), return_index=True, return_inverse=True)
-    of_answer = dict(zip(items[:, 2].astype(np.int64).tolist(), item_units.tolist(), strict=True))
-    place = np.array([of_answer.get(answer, -1) for answer in votes[:, 0].astype(np.int64).tolist()], dtype=np.int64)
+    place = _units_of(votes[:, 0], items[:, 2], item_units)
     votes, place = votes[place >= 0], place[place >= 0]
     judges, rater = np.unique(votes[:, 2].astype(np.int64), return_inverse=True)
     matrices = {}
@@ -113,6 +119,15 @@ def ratings_of(campaign: Campaign) -> Ratings:
         item_ids=items[:, 1].astype(np.int64),
         item_answers=items[:, 2].astype(np.int64),
     )
+
+
+def _units_of(voted: Floats, answers: Floats, item_units: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The unit of each answer voted on; -1 where it is none of these."""
+    if not len(answers):
+        return np.full(len(voted), -1)
+    order = np.argsort(answers)
+    item = order[np.searchsorted(answers, voted, sorter=order).clip(max=len(answers) - 1)]
+    return np.where(answers[item] == voted, item_units[item], -1)
 
 
 def strict_majority(matrix: Floats, scale: Sequence[float]) -> Floats:

@@ -5,8 +5,9 @@ criteria and judgements: never a sitting, a respondent, a survey or a run (DESIG
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from typing import Literal
 from uuid import UUID
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
@@ -212,6 +213,18 @@ def adjudicating_member(campaign: Campaign) -> Membership | None:
     return Membership.objects.filter(user=campaign.adjudicator.user_id, study=campaign.study_id).first()
 
 
+Standing = Literal["working", "work_ended", "access_ended", "imported"]
+
+
+def standing_of(rater: Rater, members: Collection[int]) -> Standing:
+    """Whether the rater may judge, and if not, why. `members`: users with access to the study. No query."""
+    if rater.user_id is None:
+        return "imported"
+    if rater.user_id not in members:
+        return "access_ended"
+    return "working" if rater.is_active else "work_ended"
+
+
 @dataclass(frozen=True)
 class RaterProgress:
     name: str
@@ -219,13 +232,18 @@ class RaterProgress:
     done: int
     held: int
     withdrawn: int
+    standing: Standing = "working"
 
 
 def raters_progress(campaign: Campaign) -> list[RaterProgress]:
-    """Every rater of the study and what they did in this campaign, for researchers only. Three queries."""
+    """Every rater of the study, also those who have left, and what they did in this campaign. For researchers only.
+
+    Training, gold and repeats are not counted as judged. Three queries.
+    """
     counts: dict[int, Counter[str]] = {}
     rows = (
-        Place.objects.filter(campaign=campaign, rater__isnull=False)
+        Place.objects.filter(Q(purpose=Purpose.RATING) | Q(state=Place.State.HELD))
+        .filter(campaign=campaign, rater__isnull=False)
         .values_list("rater", "state")
         .annotate(n=Count("pk"))
     )
@@ -233,15 +251,17 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
         counts.setdefault(rater_id, Counter())[state] = n
     raters = list(Rater.objects.filter(study=campaign.study_id).select_related("user").order_by("pk"))
     begun = {rater.user_id for rater in raters}
-    waiting = Membership.objects.filter(study=campaign.study_id, role=Role.RATER, is_active=True).exclude(
-        user__in=begun
+    members = list(
+        Membership.objects.filter(study=campaign.study_id, is_active=True).select_related("user").order_by("pk")
     )
+    users = {member.user_id for member in members}
     table = []
     for rater in raters:
         own = counts.get(rater.pk, Counter())
-        table.append(RaterProgress(rater.name, rater, own["done"], own["held"], own["withdrawn"]))
-    table += [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting.select_related("user")]
-    return table
+        standing = standing_of(rater, users)
+        table.append(RaterProgress(rater.name, rater, own["done"], own["held"], own["withdrawn"], standing))
+    waiting = [member for member in members if member.role == Role.RATER and member.user_id not in begun]
+    return table + [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting]
 
 
 def raters_expected(study: Study) -> int:

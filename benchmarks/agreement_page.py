@@ -1,4 +1,7 @@
-"""The agreement page of 20,000 answers, three raters, three criteria, over HTTP; beside it the bare queries."""
+"""The pages of 20,000 answers, three raters, three criteria, over HTTP; beside them the bare queries.
+
+Each rater has judged a hundred gold answers and a thousand repeats beside.
+"""
 
 import json
 import time
@@ -11,22 +14,37 @@ SITTINGS, STIMULI, PER_ANSWER = 1_112, 18, 3
 JUDGE = """
 import json
 from django.db import connection
-from annotation.models import Campaign, Place, Rater
+from annotation.models import Campaign, Item, Place, Rater, Seat
+from scoring.models import Round
 from studies.models import User, Membership
 campaign = Campaign.objects.get()
+for purpose in ("gold", "repeat"):
+    made = Round.objects.create(study=campaign.study, rubric=campaign.round.rubric, purpose=purpose)
+    setattr(campaign, f"{purpose}_round", made)
+campaign.save()
+own = list(campaign.items.filter(purpose="rating", same_as=None).order_by("pk").values_list("pk", flat=True))
+Place.objects.filter(item__in=own[:100]).delete()
+expected = {criterion.code: 1 for criterion in campaign.criteria.all()}
+Item.objects.filter(pk__in=own[:100]).update(purpose="gold", expected=expected)
+Item.objects.filter(pk__in=own[100:1100]).update(is_repeated=True)
 raters = list(Rater.objects.filter(study=campaign.study).order_by("pk")[:3])
 with connection.cursor() as cursor:
     for number, rater in enumerate(raters, start=1):
         cursor.execute(
-            "UPDATE annotation_place SET state = 'done', rater_id = %s, held_at = now(), done_at = now(), "
+            "UPDATE annotation_place SET state = 'done', rater_id = %s, held_at = now(), ordinal = item_id, "
+            "done_at = now() + item_id * interval '1 second', seconds = 2 + random() * 10, "
             "version = 1 WHERE campaign_id = %s AND number = %s AND purpose = 'rating'",
             [rater.pk, campaign.pk, number])
+        Seat.objects.get_or_create(campaign=campaign, rater=rater)
         for criterion in campaign.criteria.all():
-            cursor.execute(
-                "INSERT INTO scoring_judgement (round_id, answer_id, criterion_id, judge_id, value, not_attempt, "
-                "reason, made_at) SELECT %s, answer_id, %s, %s, (random() < 0.7)::int, false, '', now() "
-                "FROM annotation_item WHERE campaign_id = %s AND same_as_id IS NULL AND purpose = 'rating'",
-                [campaign.round_id, criterion.pk, rater.judge_id, campaign.pk])
+            for round_id, those in ((campaign.round_id, "purpose = 'rating'"),
+                                    (campaign.gold_round_id, "purpose = 'gold'"),
+                                    (campaign.repeat_round_id, "is_repeated")):
+                cursor.execute(
+                    "INSERT INTO scoring_judgement (round_id, answer_id, criterion_id, judge_id, value, not_attempt, "
+                    "reason, made_at) SELECT %s, answer_id, %s, %s, (random() < 0.7)::int, false, '', now() "
+                    "FROM annotation_item WHERE campaign_id = %s AND same_as_id IS NULL AND " + those,
+                    [round_id, criterion.pk, rater.judge_id, campaign.pk])
     cursor.execute("ANALYZE")
 user = User.objects.create_user("looker")
 Membership.objects.create(user=user, study=campaign.study, role="researcher", is_active=True)
@@ -40,6 +58,13 @@ session.create()
 print(json.dumps([session.session_key, campaign.study.slug, campaign.pk]))
 """
 TIMES = 5
+PAGES = {
+    "agreement page": "agreement/",
+    "campaign page": "",
+    "agreement.csv": "agreement.csv",
+    "quality page": "quality/",
+    "quality.csv": "quality.csv",
+}
 
 
 def measure() -> str:
@@ -50,7 +75,7 @@ def measure() -> str:
         found.web_start()
         browser = Browser(found, cookies={"luria_session": session})
         lines = []
-        for name, path in (("agreement page", "agreement/"), ("campaign page", ""), ("agreement.csv", "agreement.csv")):
+        for name, path in PAGES.items():
             seconds = []
             for _ in range(TIMES + 1):
                 begun = time.monotonic()

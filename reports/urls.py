@@ -6,6 +6,7 @@ from reports import (
     export_views,
     flow_views,
     label_views,
+    quality_views,
     result_views,
     withdrawal_views,
 )
@@ -20,6 +21,16 @@ urlpatterns = [
         "studies/<slug:slug>/campaigns/<int:pk>/agreement.csv",
         agreement_views.campaign_agreement_csv,
         name="campaign_agreement_csv",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/quality/",
+        quality_views.campaign_quality_page,
+        name="campaign_quality",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/quality.csv",
+        quality_views.campaign_quality_csv,
+        name="campaign_quality_csv",
     ),
     path("", dashboard_views.home, name="home"),
     path("studies/new/", dashboard_views.study_new, name="study_new"),

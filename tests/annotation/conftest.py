@@ -2,7 +2,8 @@ import pytest
 
 from annotation.models import Campaign, Rater
 from corpus.models import Instrument
-from tests.annotation.factories import make_campaign, make_rater, make_sitting
+from scoring.models import Round
+from tests.annotation.factories import YES, make_campaign, make_rater, make_sitting
 from tests.conftest import Cast
 
 
@@ -17,3 +18,27 @@ def campaign(cast: Cast, instrument: Instrument, raters: list[Rater]) -> Campaig
     make_sitting(instrument)
     make_sitting(instrument, ("кошка на столе сидит", "мышь бежал от кошки", "дети играли во дворе счастливые"))
     return make_campaign(cast.study, cast.alice)
+
+
+@pytest.fixture
+def checked(cast: Cast, instrument: Instrument) -> Campaign:
+    """Nine answers to rate, of which the first is judged twice; one training and two gold answers beside them."""
+    for _ in range(4):
+        make_sitting(instrument)
+    campaign = make_campaign(cast.study, cast.alice, k=1)
+    for item, purpose in zip(campaign.items.order_by("-position"), ["training", "gold", "gold"], strict=False):
+        item.places.all().delete()
+        item.purpose, item.expected, item.explanation = purpose, YES, "потому что"
+        item.save(update_fields=["purpose", "expected", "explanation"])
+    first = campaign.items.get(position=1)
+    first.is_repeated = True
+    first.save(update_fields=["is_repeated"])
+    for purpose in ("training", "gold", "repeat"):
+        setattr(
+            campaign,
+            f"{purpose}_round",
+            Round.objects.create(study=cast.study, rubric=campaign.round.rubric, purpose=purpose),
+        )
+    campaign.gold_every, campaign.repeat_distance, campaign.n_items, campaign.n_places = 4, 3, 9, 9
+    campaign.save()
+    return campaign

@@ -8,37 +8,11 @@ from annotation.places import Remark, place_judge, place_skip, tally_of
 from annotation.queue import AHEAD, places_hold
 from annotation.removal import answers_remove
 from annotation.services import campaign_close
-from corpus.models import Instrument
 from scoring.models import Judgement, Round
-from tests.annotation.factories import NO, YES, form, give, hand_of, judge, live, make_campaign, make_sitting, post
+from tests.annotation.factories import NO, YES, form, give, hand_of, judge, live, post
 from tests.annotation.test_rater_pages import signed_in
-from tests.conftest import Cast
 
 JSON = {"accept": "application/json"}
-
-
-@pytest.fixture
-def checked(cast: Cast, instrument: Instrument) -> Campaign:
-    """Nine answers to rate, of which the first is judged twice; one training and two gold answers beside them."""
-    for _ in range(4):
-        make_sitting(instrument)
-    campaign = make_campaign(cast.study, cast.alice, k=1)
-    for item, purpose in zip(campaign.items.order_by("-position"), ["training", "gold", "gold"], strict=False):
-        item.places.all().delete()
-        item.purpose, item.expected, item.explanation = purpose, YES, "потому что"
-        item.save(update_fields=["purpose", "expected", "explanation"])
-    first = campaign.items.get(position=1)
-    first.is_repeated = True
-    first.save(update_fields=["is_repeated"])
-    for purpose in ("training", "gold", "repeat"):
-        setattr(
-            campaign,
-            f"{purpose}_round",
-            Round.objects.create(study=cast.study, rubric=campaign.round.rubric, purpose=purpose),
-        )
-    campaign.gold_every, campaign.repeat_distance, campaign.n_items, campaign.n_places = 4, 3, 9, 9
-    campaign.save()
-    return campaign
 
 
 def work_off(campaign: Campaign, rater: Rater) -> list[Place]:
