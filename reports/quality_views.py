@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse, StreamingHttpResponse
+from django.http import Http404, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language, gettext_lazy
 from django.views.decorators.http import require_safe
@@ -19,6 +19,9 @@ from annotation.proportion import Proportion
 from annotation.quality import OnCriterion, Pace, Part, Quality, RaterQuality, Values, quality_of
 from reports.csvfile import stream
 from reports.export_views import file_name
+from reports.figures import Theme, compiled, drawn
+from reports.quality_figure import MOST, PACE, can_be_drawn, choices, drift_specification
+from reports.result_views import FILES
 from scoring.models import Criterion
 from studies.access import SignedIn, unblinded_study
 
@@ -59,9 +62,18 @@ def campaign_quality_page(request: SignedIn, slug: str, pk: int) -> HttpResponse
         ],
         "criteria": [(criterion, _labels(criterion)) for criterion in found.criteria],
         "over_time": [(_name(row), [_part(found.criteria, part) for part in row.parts]) for row in found.raters],
+        "drawings": choices(found) if can_be_drawn(found) else [],
+        "drawn": _drawn(request, found),
+        "too_many": sum(bool(row.parts) for row in found.raters) > MOST,
+        "files": list(FILES),
         "skips": [(_name(row), row.skips) for row in found.raters if row.skips],
     }
     return render(request, "reports/quality.html", context)
+
+
+def _drawn(request: SignedIn, found: Quality) -> str:
+    asked = request.GET.get("drawn", "")
+    return asked if asked in dict(choices(found)) else PACE
 
 
 def _name(row: RaterQuality) -> str:
@@ -116,6 +128,38 @@ def _share(found: Proportion) -> dict[str, Any]:
     """In hundredths; None where there is nothing to take a share of."""
     parts = {"percent": found.value, "low": found.low, "high": found.high}
     return {"n": found.n} | {name: None if one is None else 100 * one for name, one in parts.items()}
+
+
+# --- the figure --------------------------------------------------------------------------------------------------
+
+
+def _specification(request: SignedIn, campaign: Campaign, theme: Theme = "light") -> dict[str, Any]:
+    found = quality_of(campaign)
+    if not can_be_drawn(found):
+        raise Http404
+    return drift_specification(campaign.study, found, _drawn(request, found), theme=theme)
+
+
+@login_required
+@require_safe
+def campaign_quality_vega(request: SignedIn, slug: str, pk: int) -> JsonResponse:
+    """The figure as Vega, for static/reports/figure.js to draw without eval."""
+    theme: Theme = "dark" if request.GET.get("theme") == "dark" else "light"
+    return JsonResponse(compiled(_specification(request, _campaign(request, slug, pk), theme)))
+
+
+@login_required
+@require_safe
+def campaign_quality_figure(request: SignedIn, slug: str, pk: int, kind: str) -> HttpResponse:
+    campaign = _campaign(request, slug, pk)
+    if kind not in FILES:
+        raise Http404
+    content = drawn(_specification(request, campaign), kind)  # type: ignore[arg-type]
+    response = HttpResponse(content, content_type=FILES[kind])
+    way = "attachment" if "download" in request.GET else "inline"
+    name = file_name(campaign.study, f"campaign-{campaign.pk}-quality")
+    response.headers["Content-Disposition"] = f'{way}; filename="{name}.{kind}"'
+    return response
 
 
 # --- the file ----------------------------------------------------------------------------------------------------

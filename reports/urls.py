@@ -32,6 +32,16 @@ urlpatterns = [
         quality_views.campaign_quality_csv,
         name="campaign_quality_csv",
     ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/quality/figure.json",
+        quality_views.campaign_quality_vega,
+        name="campaign_quality_vega",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/<int:pk>/quality/figure.<str:kind>",
+        quality_views.campaign_quality_figure,
+        name="campaign_quality_figure",
+    ),
     path("", dashboard_views.home, name="home"),
     path("studies/new/", dashboard_views.study_new, name="study_new"),
     path("studies/<slug:slug>/", dashboard_views.study_dashboard, name="study_dashboard"),

@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import get_args
 
@@ -23,6 +24,7 @@ from annotation.selectors import Standing
 from annotation.services import campaign_close, rater_deactivate
 from annotation.votes import campaign_agreement, labels_of_round
 from corpus.models import Instrument
+from reports.quality_figure import MOST, can_be_drawn, drift_specification
 from reports.quality_views import COLUMNS, quality_rows
 from scoring.models import Judge, Judgement
 from studies.models import Membership
@@ -43,10 +45,12 @@ from tests.annotation.test_checks import share, work_off
 from tests.conftest import ROOT, Cast
 
 PAGES = ("campaign_quality", "campaign_quality_csv")
+FIGURES = ("campaign_quality_vega", "campaign_quality_figure")
 
 
 def address_of(campaign: Campaign, name: str = "campaign_quality") -> str:
-    return reverse(name, args=[campaign.study.slug, campaign.pk])
+    kind = ["svg"] if name == "campaign_quality_figure" else []
+    return reverse(name, args=[campaign.study.slug, campaign.pk, *kind])
 
 
 def page_of(cast: Cast, campaign: Campaign) -> str:
@@ -353,18 +357,54 @@ def test_imported_votes_have_no_pace_and_no_order(cast: Cast, campaign: Campaign
     assert "from an imported file" in page_of(cast, campaign)
 
 
-def test_who_may_not_look(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
+def test_figure_has_the_numbers_of_the_fifths(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
+    for number in range(5):
+        place = Place.objects.get(uuid=hand_of(campaign, raters[0]).cards[0].place)
+        post(place, raters[0], YES if number else NO, remark=Remark(seconds=number + 1))
+        for rater in raters[1:]:
+            post(give(place.item, rater), rater, YES)
+    found = quality_of(campaign)
+
+    def points(drawn: str) -> list[float | None]:
+        values = drift_specification(campaign.study, found, drawn)["data"]["values"]
+        return [one["value"] for one in values if one["rater"] == raters[0].pseudonym]
+
+    assert points("pace") == [1, 2, 3, 4, 5]
+    assert points("order") == [0, 1, 1, 1, 1]
+    client = cast.client(cast.alice)
+    address = address_of(campaign, "campaign_quality_vega")
+    for query in ("", "?drawn=order", "?drawn=nonsense", "?theme=dark"):
+        assert client.get(address + query).json()["marks"]
+    for kind, status in (("svg", 200), ("png", 200), ("pdf", 200), ("exe", 404)):
+        figure = reverse("campaign_quality_figure", args=["ours", campaign.pk, kind])
+        assert client.get(figure).status_code == status
+    assert 'data-vega="' in page_of(cast, campaign)
+
+
+def test_no_figure_of_nothing_and_of_too_many(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
     judge(campaign, raters[0])
-    for name in PAGES:
+    assert cast.client(cast.alice).get(address_of(campaign, "campaign_quality_vega")).status_code == 404
+    assert 'data-vega="' not in page_of(cast, campaign)
+    for _ in range(4):
+        judge(campaign, raters[0])
+    found = quality_of(campaign)
+    assert can_be_drawn(found)
+    assert not can_be_drawn(replace(found, raters=found.raters * (MOST + 1)))
+
+
+def test_who_may_not_look(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
+    for _ in range(5):
+        judge(campaign, raters[0])
+    for name in (*PAGES, *FIGURES):
         address = address_of(campaign, name)
         assert cast.client(raters[0].user).get(address).status_code == 404
         assert cast.client(cast.bob).get(address).status_code == 404
         assert Client().get(address).status_code == 302
-        assert cast.client(cast.bob).get(reverse(name, args=["theirs", campaign.pk])).status_code == 404
+        assert cast.client(cast.bob).get(address.replace("ours", "theirs")).status_code == 404
         assert cast.client(cast.alice).get(address).status_code == 200
         assert cast.client(cast.alice).post(address).status_code == 405
     cast.client(cast.alice).post(reverse("rate_too", args=["ours"]))  # from now on she rates, and is blinded
-    for name in PAGES:
+    for name in (*PAGES, *FIGURES):
         assert cast.client(cast.alice).get(address_of(campaign, name)).status_code == 403
     campaign_page = cast.client(cast.alice).get(reverse("campaign", args=["ours", campaign.pk])).content.decode()
     assert address_of(campaign) not in campaign_page
