@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from annotation.adjudication import adjudication_record
 from annotation.models import Campaign, Item, Rater
-from annotation.places import label_withdraw
+from annotation.places import label_withdraw, place_skip
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.services import INCOMPLETE
@@ -107,7 +107,7 @@ def raters(cast: Cast) -> list[Rater]:
 
 @pytest.fixture
 def judged(cast: Cast, person: Participant, other: Participant, raters: list[Rater]) -> Campaign:
-    """A closed campaign whose adjudicator and whose researcher quote the answer in their reasons."""
+    """A closed campaign whose adjudicator, researcher and one rater quote the answer in their reasons."""
     campaign = make_campaign(cast.study, cast.alice, k=2, title="Closed", adjudicator=raters[2].user)
     item = campaign.items.get(answer__sitting__respondent=person.respondent, answer__stimulus__position=1)
     post(give(item, raters[0]), raters[0], YES)
@@ -115,6 +115,10 @@ def judged(cast: Cast, person: Participant, other: Participant, raters: list[Rat
     neighbour = campaign.items.get(answer__sitting__respondent=other.respondent, answer__stimulus__position=1)
     place = post(give(neighbour, raters[0]), raters[0], YES)
     label_withdraw(place_id=place.pk, actor=cast.alice, reason=f"смешал с «{TEXT.upper()}», проверить")
+    passed = give(
+        campaign.items.get(answer__sitting__respondent=other.respondent, answer__stimulus__position=3), raters[1]
+    )
+    place_skip(place_uuid=passed.uuid, user_id=raters[1].user_id, reason=f"как «{TEXT}»", ahead=0)
     campaign_close(campaign=campaign, actor=cast.alice)
     adjudication_record(item_uuid=item.uuid, rater_id=raters[2].pk, values=YES, reason=f"«{TEXT}» — так говорят")
     return campaign
@@ -145,6 +149,7 @@ def test_no_column_of_the_database_holds_the_words(person: Participant, judged: 
         "corpus_answerrevision.text",
         "corpus_sitting.standing_reason",
         "annotation_item.display_text",
+        "annotation_skip.reason",
         "scoring_judgement.reason",
         "studies_auditentry.detail",
         "surveys_exclusionrule.reason",
@@ -221,7 +226,15 @@ def test_no_page_and_no_file_shows_the_words(
     paths = list(addresses(judged, person))
     before, answered = seen_at(clients, paths)
     assert answered > 60
-    for expected in ("answers.csv", "annotations.csv", "judgements.csv", "/sittings/", "/decide/", "/results/answers/"):
+    for expected in (
+        "answers.csv",
+        "annotations.csv",
+        "judgements.csv",
+        "/sittings/",
+        "/decide/",
+        "/results/answers/",
+        "/quality/",
+    ):
         assert any(expected in path for path in before), (expected, before)
     participant_withdraw(participant_id=person.pk, way=Way.OWN_LINK)
     after, answered_after = seen_at(clients, paths)
