@@ -344,6 +344,28 @@ class JudgementImport(models.Model):
     counts = models.JSONField(default=dict)
     actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     made_at = models.DateTimeField(auto_now_add=True)
+    draft_key = models.UUIDField(null=True)  # of the draft that was confirmed: pressed twice, it imports once
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["draft_key"], name="judgementimport_once_per_draft")]
 
     def __str__(self) -> str:
         return f"{self.format} {self.pk}"
+
+
+class JudgementDraft(models.Model):
+    """Files of judgements that were sent and not yet imported. Their bytes lie in DATA_DIR until then, or for a day."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="judgement_drafts")
+    key = models.UUIDField(default=uuid.uuid4)
+    files = models.JSONField()  # name, bytes and sha256 of each, in the order in which they were sent
+    format = models.CharField(max_length=40, blank=True)  # empty: seen from each file
+    settings = models.JSONField(default=dict)
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
+    made_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key"], name="judgementdraft_unique_key")]
+
+    def __str__(self) -> str:
+        return str(self.key)

@@ -269,7 +269,7 @@ def raters_expected(study: Study) -> int:
 
     Two queries.
     """
-    raters = Rater.objects.filter(study=study)
+    raters = Rater.objects.filter(study=study, user__isnull=False)  # an imported name rates nothing here
     waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
         user__in=raters.values("user")
     )

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation import adjudication_views, rater_views, views
+from annotation import adjudication_views, import_views, rater_views, views
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
@@ -12,6 +12,15 @@ urlpatterns = [
     path("rate/<uuid:place>/skip/", rater_views.rate_skip, name="rate_skip"),
     path("rate/<uuid:place>/withdraw/", rater_views.rate_withdraw, name="rate_withdraw"),
     path("studies/<slug:slug>/campaigns/", views.campaign_list, name="campaign_list"),
+    # The pages of one draft are in reports.urls.
+    path("studies/<slug:slug>/campaigns/imports/", import_views.judgement_imports, name="judgement_imports"),
+    path("studies/<slug:slug>/campaigns/imports/new/", import_views.judgement_upload, name="judgement_upload"),
+    path("studies/<slug:slug>/campaigns/imports/<int:pk>/", import_views.judgement_import, name="judgement_import"),
+    path(
+        "studies/<slug:slug>/campaigns/imports/<uuid:key>/discard/",
+        import_views.judgement_discard,
+        name="judgement_discard",
+    ),
     path("studies/<slug:slug>/campaigns/new/", views.campaign_new, name="campaign_new"),
     path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
     path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),

@@ -1,5 +1,6 @@
 from django.urls import path
 
+from annotation import import_views
 from reports import (
     agreement_views,
     dashboard_views,
@@ -10,6 +11,7 @@ from reports import (
     result_views,
     withdrawal_views,
 )
+from surveys.import_known import respondents_named
 
 urlpatterns = [
     path(
@@ -53,6 +55,19 @@ urlpatterns = [
     path("studies/<slug:slug>/results/figure1.<str:kind>", result_views.figure_file, name="figure_file"),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
+    # Whose answer a file of judgements means, a layer beside that of the judgements may know: it is handed in here.
+    path(
+        "studies/<slug:slug>/campaigns/imports/<uuid:key>/",
+        import_views.judgement_draft,
+        {"named": respondents_named},
+        name="judgement_draft",
+    ),
+    path(
+        "studies/<slug:slug>/campaigns/imports/<uuid:key>/confirm/",
+        import_views.judgement_confirm,
+        {"named": respondents_named},
+        name="judgement_confirm",
+    ),
     path("studies/<slug:slug>/flow/", flow_views.flow, name="flow"),
     path("studies/<slug:slug>/flow/flow.json", flow_views.flow_vega, name="flow_vega"),
     path("studies/<slug:slug>/flow/flow.csv", flow_views.flow_csv, name="flow_csv"),

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.db.models import TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from annotation.import_drafts import judgement_drafts_discard
 from annotation.removal import answers_remove, remarks_blank
 from corpus.display import display_text
 from corpus.models import Answer, AnswerRevision, Sitting
@@ -78,7 +79,7 @@ def _participant(found: Withdrawal) -> int:
 
 
 def _drafts(found: Withdrawal) -> int:
-    return drafts_discard(study=found.study)
+    return drafts_discard(study=found.study) + judgement_drafts_discard(study=found.study)
 
 
 # In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: replies of a

@@ -1,5 +1,6 @@
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
@@ -135,7 +136,7 @@ class Judgement(models.Model):
     reason = models.TextField(blank=True)
     # The judgement of another answer with the same text, of which this is a copy: the judge gave one vote, not two.
     shared_from = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="shares", db_index=False)
-    made_at = models.DateTimeField(auto_now_add=True)
+    made_at = models.DateTimeField(default=timezone.now, editable=False)  # of an imported one, as its file says
     retracted_at = models.DateTimeField(null=True)
 
     class Meta:

@@ -10,12 +10,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from corpus.models import Instrument, Stimulus
+from corpus.tables.decoding import ENCODINGS
+from corpus.tables.table import MAX_BYTES
+from corpus.tables.times import DAY_FIRST, MONTH_FIRST
 from studies.forms import StyledForm
 from studies.models import Study
 from surveys.import_words import FORMATS
-from surveys.importers.decoding import ENCODINGS
-from surveys.importers.table import MAX_BYTES
-from surveys.importers.times import DAY_FIRST, MONTH_FIRST
 
 MEGABYTE = 1024 * 1024
 AS_SEEN = ("", _("as seen from the file"))

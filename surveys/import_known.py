@@ -1,12 +1,13 @@
-"""What the study has already of a file that is to be imported: the file itself, its people under another title."""
+"""What the study has already: a file that is to be imported, its people under another title, people by their names."""
 
 import hashlib
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Sequence
 
+from corpus.tables.table import folded
 from studies.models import Study
 from surveys.import_report import ImportReport
 from surveys.importers.plan import Notice
-from surveys.importers.table import folded
 from surveys.models import ImportBatch, Participant, Survey
 
 TITLES = 5  # named in a warning; more are counted
@@ -47,3 +48,13 @@ def known_people(study: Study, survey: Survey | None, external_ids: Sequence[str
         "more": max(0, len(titles) - TITLES),
     }
     return [(0, Notice("known_people", told))]
+
+
+def respondents_named(study: Study, names: Collection[str]) -> dict[str, set[int]]:
+    """The respondents of these folded names, as platforms call them; one name may be in several surveys. One query."""
+    found: dict[str, set[int]] = defaultdict(set)
+    people = Participant.objects.filter(survey__instrument__study=study).exclude(external_id="")
+    for external_id, respondent_id in people.values_list("external_id", "respondent_id"):
+        if (name := folded(external_id)) in names:
+            found[name].add(respondent_id)
+    return dict(found)

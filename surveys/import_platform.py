@@ -7,11 +7,11 @@ from uuid import UUID
 
 from django.db.models.functions import Lower
 
+from corpus.tables.table import folded
 from studies.models import Study, User
 from studies.services import audit_record
 from surveys.import_report import ImportReport, Named, NewRecord
 from surveys.importers.plan import PlannedPerson
-from surveys.importers.table import folded
 from surveys.models import ImportBatch, Participant, PlatformRecord, Survey
 
 

@@ -4,14 +4,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from corpus.tables.faults import Fault, FaultError
+from corpus.tables.table import Table, folded, is_workbook, open_table
+from corpus.tables.workbook import sheet_names
 from surveys.importers.checks import MAX_CONSENT, Asked, says_yes
-from surveys.importers.faults import Fault, FaultError
 from surveys.importers.formats import FORMATS, recognised
 from surveys.importers.items import Item, Items
 from surveys.importers.plan import Settings
-from surveys.importers.table import Table, folded, is_workbook, open_table
 from surveys.importers.toloka import with_defaults
-from surveys.importers.workbook import sheet_names
 
 SAMPLE_ROWS = 3
 MAX_VALUES = 12  # of a consent column: more than that is no consent

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from surveys.importers.faults import Fault
+from corpus.tables.faults import Fault
 from surveys.importers.plan import Notice, Plan, PlannedAnswer, PlannedPerson
 from surveys.models import ImportBatch, Survey
 

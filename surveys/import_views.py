@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from corpus.tables.decoding import ENCODINGS
+from corpus.tables.table import DELIMITERS
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 from surveys.import_drafts import DraftLostError, draft_choose, draft_create, draft_discard, draft_read, drafts_sweep
@@ -23,9 +25,7 @@ from surveys.import_preview import Preview, preview_of, suggested
 from surveys.import_report import ImportReport, Named, SourceFile
 from surveys.import_words import FORMATS, TARGETS, fault_text, notice_text, reason_text
 from surveys.importers.checks import MAX_CONSENT
-from surveys.importers.decoding import ENCODINGS
 from surveys.importers.items import Item
-from surveys.importers.table import DELIMITERS
 from surveys.importing import ImportStaleError, ImportTargetError, Target, answers_import, digest_of
 from surveys.models import ImportDraft
 from surveys.selectors import batch_sittings, import_batches_of, imported_surveys_of

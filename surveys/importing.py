@@ -18,16 +18,16 @@ from corpus.bulk import BATCH, GivenAnswer, GivenSitting, sitting_extend, sittin
 from corpus.checks import finding_text
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import InstrumentIncompleteError, instrument_check
+from corpus.tables.faults import Fault
+from corpus.tables.table import folded
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
 from surveys.import_known import known_people, same_files
 from surveys.import_platform import batch_create, platform_compare, platform_store
 from surveys.import_report import ImportReport, Named, NewAnswer, SourceFile
-from surveys.importers.faults import Fault
 from surveys.importers.formats import plan_file
 from surveys.importers.items import Item
 from surveys.importers.plan import UNNAMED, Plan, PlannedAnswer
-from surveys.importers.table import folded
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, Platform, Survey
 from surveys.services import survey_create, withdrawn_digest
 

@@ -25,10 +25,10 @@ from corpus.services import (
     sitting_start,
     sitting_stop,
 )
+from corpus.tables.table import folded
 from studies.database import locked, planned_cursor
 from studies.models import Study, User
 from studies.services import audit_record, secret_digest
-from surveys.importers.table import folded
 from surveys.models import (
     Arrival,
     Consent,

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from corpus.tables.table import Record, Table, folded
 from surveys.importers.items import Item
 from surveys.importers.plan import Notice, Plan, Settings
-from surveys.importers.table import Record, Table, folded
 
 LOOKED_AT = 5_000  # records; another test shows in the first ones
 SHOWN = 200  # characters of an example

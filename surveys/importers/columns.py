@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from surveys.importers.faults import FaultError
+from corpus.tables.faults import FaultError
+from corpus.tables.table import Record, Table, folded
 from surveys.importers.items import Item, Items
 from surveys.importers.plan import Answers, Column, Plan, PlannedAnswer, Settings, line_ends
-from surveys.importers.table import Record, Table, folded
 
 
 def plan_columns(table: Table, items: Items, settings: Settings, plan: Plan) -> None:

@@ -3,15 +3,15 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from corpus.tables.faults import Fault, FaultError
+from corpus.tables.table import Table, open_table
 from surveys.importers.checks import Watch, notices_of
 from surveys.importers.columns import plan_columns
-from surveys.importers.faults import Fault, FaultError
 from surveys.importers.google_forms import is_google_forms, plan_google_forms
 from surveys.importers.items import Item, Items
 from surveys.importers.luria import is_luria, plan_luria
 from surveys.importers.plan import Plan, Settings
 from surveys.importers.prolific import is_prolific, plan_prolific
-from surveys.importers.table import Table, open_table
 from surveys.importers.toloka import is_toloka, plan_toloka
 
 

@@ -2,10 +2,10 @@
 
 import dataclasses
 
+from corpus.tables.table import Table, folded
 from surveys.importers.columns import plan_wide
 from surveys.importers.items import Items
 from surveys.importers.plan import Plan, Settings
-from surveys.importers.table import Table, folded
 
 # What the first column is called in the languages of forms.
 TIMESTAMP = ("timestamp", "отметка времени", "zeitstempel", "aikaleima")

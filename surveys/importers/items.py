@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from surveys.importers.faults import FaultError
+from corpus.tables.faults import FaultError
 
 _NUMBERING = re.compile(r"^\s*\d{1,3}\s*[.)]\s*")
 

@@ -2,11 +2,11 @@
 
 import re
 
+from corpus.tables.faults import FaultError
+from corpus.tables.table import Record, Table
 from surveys.importers.columns import needed, records_of
-from surveys.importers.faults import FaultError
 from surveys.importers.items import Item, Items
 from surveys.importers.plan import Answers, Plan, PlannedAnswer, Settings
-from surveys.importers.table import Record, Table
 
 NEEDED = (
     "instrument",

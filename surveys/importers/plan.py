@@ -8,9 +8,9 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo, available_timezones
 
-from surveys.importers.faults import Fault, FaultError
-from surveys.importers.table import folded
-from surveys.importers.times import DAY_FIRST, MONTH_FIRST, date_order, instant, iso, time_read
+from corpus.tables.faults import Fault, FaultError
+from corpus.tables.table import folded
+from corpus.tables.times import DAY_FIRST, MONTH_FIRST, date_order, instant, iso, time_read
 
 MAX_TEXT = 2_000  # corpus.services.MAX_ANSWER_CHARACTERS, which a test compares
 MAX_ID = 100

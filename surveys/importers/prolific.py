@@ -3,10 +3,10 @@
 import re
 from typing import Any
 
+from corpus.tables.table import Record, Table, folded
 from surveys.importers.columns import needed, records_of
 from surveys.importers.items import Items
 from surveys.importers.plan import Plan, PlannedPerson, Settings, Skip
-from surveys.importers.table import Record, Table, folded
 
 PARTICIPANT, STATUS, VISIT = "Participant id", "Status", "Submission id"
 IMPORTED = ("APPROVED", "AWAITING REVIEW")

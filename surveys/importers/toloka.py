@@ -2,11 +2,11 @@
 
 import dataclasses
 
+from corpus.tables.faults import FaultError
+from corpus.tables.table import Record, Table
 from surveys.importers.columns import ItemColumn, add_text, item_or_skip, needed, records_of
-from surveys.importers.faults import FaultError
 from surveys.importers.items import Items
 from surveys.importers.plan import Answers, Plan, Settings
-from surveys.importers.table import Record, Table
 
 WORKER, ASSIGNMENT, STATUS = "ASSIGNMENT:worker_id", "ASSIGNMENT:assignment_id", "ASSIGNMENT:status"
 STARTED, SUBMITTED = "ASSIGNMENT:started", "ASSIGNMENT:submitted"

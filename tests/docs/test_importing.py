@@ -8,8 +8,10 @@ from surveys.management.commands.answers_import import COLUMNS
 from tests.conftest import ROOT
 
 TEXT = (ROOT / "docs" / "importing.md").read_text()
-CODE = "".join(path.read_text() for path in (ROOT / "surveys").glob("import*/*.py")) + "".join(
-    path.read_text() for path in (ROOT / "surveys").glob("import*.py")
+CODE = "".join(
+    path.read_text()
+    for place, files in (("surveys", "import*/*.py"), ("surveys", "import*.py"), ("corpus", "tables/*.py"))
+    for path in (ROOT / place).glob(files)
 )
 
 

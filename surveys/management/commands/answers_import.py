@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from corpus.models import Instrument
+from corpus.tables.table import MAX_BYTES
 from surveys.import_report import ImportReport, Named, SourceFile
 from surveys.import_words import TARGETS, fault_text, notice_text, reason_text
 from surveys.importers.formats import FORMATS
-from surveys.importers.table import MAX_BYTES
 from surveys.importing import ImportTargetError, Target, answers_import
 
 COLUMNS = ("item", "lemmas", "answer", "respondent", "started", "timestamp", "consent")

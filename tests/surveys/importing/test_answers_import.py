@@ -12,10 +12,10 @@ from django.db import IntegrityError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.tables import table
 from reports.withdrawal import participant_withdraw
 from studies.models import AuditEntry
 from surveys.import_report import SourceFile
-from surveys.importers import table
 from surveys.importing import ImportTargetError, Target, answers_import
 from surveys.models import Consent, ImportBatch, ImportedAnswer, Participant, PlatformRecord, Survey
 from surveys.services import Newcomer, SurveyNotOpenError, has_withdrawn, participant_start, survey_set_state

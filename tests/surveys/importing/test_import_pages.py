@@ -14,10 +14,10 @@ from django.utils import timezone
 from pytest_django import Settings
 
 from corpus.models import Answer, Instrument
+from corpus.tables.workbook import MAX_COLUMNS
 from reports.withdrawal import participant_withdraw
 from studies.services import blinding_impose, membership_set
 from surveys.import_drafts import draft_path, drafts_sweep
-from surveys.importers.workbook import MAX_COLUMNS
 from surveys.models import ImportBatch, ImportDraft, PlatformRecord, Survey
 from tests.conftest import Cast
 from tests.surveys.importing.conftest import STATEMENT, toloka, workbook

@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta, timezone
 import pytest
 
 from corpus.services import MAX_ANSWER_CHARACTERS
-from surveys.importers.faults import FaultError
+from corpus.tables.faults import FaultError
+from corpus.tables.table import MAX_BYTES, open_table
+from corpus.tables.times import iso, time_read
+from corpus.tables.workbook import MAX_ROWS
 from surveys.importers.plan import MAX_TEXT
-from surveys.importers.table import MAX_BYTES, open_table
-from surveys.importers.times import iso, time_read
-from surveys.importers.workbook import MAX_ROWS
 from tests.surveys.importing.conftest import workbook
 
 TEXT = 'кто;ответ\nа;«ёлка», да\nб;"две\nстроки"\n'

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import islice
 
-from surveys.importers.decoding import SAMPLE, encoding_of, without_mark
-from surveys.importers.faults import FaultError
-from surveys.importers.workbook import MAX_COLUMNS, MAX_ROWS, sheet_rows
+from corpus.tables.decoding import SAMPLE, encoding_of, without_mark
+from corpus.tables.faults import FaultError
+from corpus.tables.workbook import MAX_COLUMNS, MAX_ROWS, sheet_rows
 
 MAX_BYTES = 50 * 1024 * 1024
 DELIMITERS = {",": "comma", ";": "semicolon", "\t": "tab"}
@@ -104,7 +104,7 @@ def open_table(
         raise FaultError("empty")
     if is_workbook(data):
         return _workbook(data, sheet)
-    _refuse_what_is_no_table(data)
+    refuse_what_is_no_text_file(data)
     name = encoding_of(data, encoding)
     skip, codec = without_mark(data, name)
     sample = data[skip : skip + SAMPLE].decode(codec, errors="ignore")
@@ -213,7 +213,8 @@ def _without_tail(records: Iterator[Record]) -> Iterator[Record]:
             yield record
 
 
-def _refuse_what_is_no_table(data: bytes) -> None:
+def refuse_what_is_no_text_file(data: bytes) -> None:
+    """A web page, a picture, an archive under the name of an export. Raises FaultError `not_a_table`."""
     head = data[:1_024].removeprefix(b"\xef\xbb\xbf")
     if _WEB.match(head):
         raise FaultError("not_a_table", 1, "html")

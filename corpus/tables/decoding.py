@@ -3,7 +3,7 @@
 import codecs
 import re
 
-from surveys.importers.faults import FaultError
+from corpus.tables.faults import FaultError
 
 ENCODINGS = {"utf-8": "UTF-8", "utf-16": "UTF-16", "cp1251": "Windows-1251", "cp1252": "Windows-1252"}
 SAMPLE = 65_536

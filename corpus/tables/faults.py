@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Fault:
-    """A code of `surveys.import_words.FAULTS`, the line of the file (1 is the first) and the detail."""
+    """A code that `corpus.table_words` or the importer has words for, the line of the file from 1, the detail."""
 
     code: str
     line: int | None = None

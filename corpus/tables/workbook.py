@@ -15,7 +15,7 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 from openpyxl import load_workbook
 
-from surveys.importers.faults import FaultError
+from corpus.tables.faults import FaultError
 
 MAX_UNPACKED = 200 * 1024 * 1024  # of all parts that are read
 MAX_RATIO = 300  # of one part larger than RATIO_FROM; real sheets come to 10 to 60

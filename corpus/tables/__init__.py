@@ -1,0 +1,1 @@
+"""Files of rows as people send them: encoding, separator, workbook, times. Nothing here knows the database."""
