@@ -17,6 +17,9 @@ FAULTS = TABLE_FAULTS | {
         "shared annotation; nobody can tell them apart any more, so no agreement can be computed. Export a project "
         "without shared annotation: one file per member, named after them"
     ),
+    "too_many_annotators": gettext_lazy(
+        "the files name %(detail)s annotators: is the column that says who annotated the right one?"
+    ),
     "unknown_criteria": gettext_lazy(
         "the rubric has no such criterion: %(detail)s. Say which of its criteria is meant"
     ),

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.import_answers import Answers, RespondentsNamed
-from annotation.import_raters import Whom, raters_create, raters_match
+from annotation.import_raters import NEW, Whom, raters_create, raters_match
 from annotation.import_report import Compared, ImportReport, Vote
 from annotation.importers.plan import Planned, Source
 from annotation.importers.planning import plan_files
@@ -83,7 +83,7 @@ def judgements_import(
     except FaultError as error:
         report.error, report.votes = error.fault, []
         return report
-    content = _content_digest(report)
+    content = _content_digest(report, study, settings)
     _compare(report, study, content)
     report.digest = digest_of([report.as_json(), settings, target.title, target.rubric])
     if shown is not None and shown != report.digest:
@@ -178,11 +178,16 @@ def _values(planned: Planned, criteria: dict[str, Criterion], report: ImportRepo
 # --- what is here of it already -------------------------------------------------------------------------------------
 
 
-def _content_digest(report: ImportReport) -> str:
-    """Of what the judgements say, whatever file and format they come in. Empty while somebody in it is not here yet."""
-    if any(vote.whom.rater is None for vote in report.votes):
+def _content_digest(report: ImportReport, study: Study, settings: dict[str, Any]) -> str:
+    """Of what the judgements say, whatever file and format they come in. Empty while somebody in it is not here yet.
+
+    Who is said to be *new* may be the one whom the first run of the same command has made.
+    """
+    said = {name: rater for name, rater in (settings.get("raters") or {}).items() if rater != NEW}
+    people = raters_match(study, report.people, said)
+    if any(people[vote.planned.annotator].pk is None for vote in report.votes):
         return ""
-    return _rows_digest((vote.answer.pk, vote.whom.pk, vote.values) for vote in report.votes)
+    return _rows_digest((vote.answer.pk, people[vote.planned.annotator].pk, vote.values) for vote in report.votes)
 
 
 def _rows_digest(rows: Any) -> str:

@@ -271,7 +271,7 @@ def raters_expected(study: Study) -> int:
     """
     raters = Rater.objects.filter(study=study, user__isnull=False)  # an imported name rates nothing here
     waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
-        user__in=raters.values("user")
+        user__in=raters.filter(user__isnull=False).values("user")  # NOT IN with a NULL would leave nobody
     )
     still_members = raters.filter(is_active=True, user__memberships__study=study, user__memberships__is_active=True)
     return still_members.count() + waiting.count()

@@ -15,6 +15,7 @@ from corpus.tables.table import folded
 from corpus.tables.times import date_order, instant, time_read
 
 MAX_ANNOTATOR = 200  # annotation.Rater.imported_name
+MAX_ANNOTATORS = 200  # more people than judge one study: another column was taken for who annotated
 SHOWN = 60  # characters of a value that is named
 ANSWER = ("key", "respondent", "stimulus", "text")
 
@@ -39,11 +40,13 @@ def plan_files(sources: Sequence[Source], *, format_name: str | None, settings: 
 
 
 def _check_whole(plan: Plan, settings: Settings) -> None:
-    """What no single file has to have. Raises FaultError `missing_column`."""
+    """What no single file has to have. Raises FaultError `missing_column`, `too_many_annotators`."""
     for name in ANSWER:
         if getattr(settings, name) is not None and name not in plan.found:
             raise FaultError("missing_column", detail=str(getattr(settings, name)))
-    plan.counts["annotators"] = len({judgement.annotator for judgement in plan.judgements})
+    people = plan.counts["annotators"] = len({judgement.annotator for judgement in plan.judgements})
+    if people > MAX_ANNOTATORS:
+        raise FaultError("too_many_annotators", detail=str(people))
 
 
 class _File:
