@@ -4,22 +4,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
-from annotation.import_answers import Known
 from annotation.import_raters import Whom
-from annotation.importers.plan import Named, Plan, Planned, Source
+from annotation.import_votes import Said, Vote
+from annotation.importers.plan import Named, Plan, Source
 from annotation.models import Campaign, JudgementImport
 from corpus.tables.faults import Fault
 from scoring.models import Criterion
-
-
-@dataclass(frozen=True, slots=True)
-class Vote:
-    """One annotator's judgement that will be stored: an answer of the study, a person, a value per criterion."""
-
-    planned: Planned
-    answer: Known
-    whom: Whom
-    values: dict[int, float]  # by criterion
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +53,11 @@ class ImportReport:
         return ("", self.error) if self.error else None
 
     @property
+    def replaced(self) -> list[tuple[Said, Said]]:
+        """What a later record took the place of."""
+        return [pair for vote in self.votes for pair in vote.replaced]
+
+    @property
     def counts(self) -> dict[str, int]:
         counts = {name: self.plan.counts[name] for name in sorted(self.plan.counts)}
         if self.fault:
@@ -71,7 +66,7 @@ class ImportReport:
             "imported": len(self.votes),
             "values": sum(len(vote.values) for vote in self.votes),
             "answers": len({vote.answer.pk for vote in self.votes}),
-            "annotators": len({vote.planned.annotator for vote in self.votes}),
+            "annotators": len(set().union(*(vote.annotators for vote in self.votes))),
             "skipped": len(self.skipped),
             "conflicts": len(self.conflicts),
         }
@@ -82,13 +77,14 @@ class ImportReport:
 
     def as_json(self) -> dict[str, Any]:
         """In the vocabulary of docs/importing-judgements.md."""
+        names = list(dict.fromkeys(name for vote in self.votes for name in vote.named_values))
         told: dict[str, Any] = {
             "format": self.plan.formats[0] if self.plan.formats else None,
             "encoding": self.plan.encodings[0] if self.plan.encodings else None,
             "delimiter": self.plan.delimiters[0] if self.plan.delimiters else None,
             "counts": self.counts,
             "annotators": [self._annotator(name, whom) for name, whom in self.people.items()],
-            "labels": [self._label(vote) for vote in self.votes],
+            "labels": [self._label(vote, names) for vote in self.votes],
             "skipped": [self._named(one) for one in self.skipped],
             "conflicts": [self._named(one) for one in self.conflicts],
             "warnings": [self._named(one) for one in self.warnings],
@@ -111,16 +107,19 @@ class ImportReport:
         return told
 
     def _annotator(self, name: str, whom: Whom) -> dict[str, Any]:
-        number = sum(vote.planned.annotator == name for vote in self.votes)
+        number = self.answers_of(name)
         return {"annotator": name, "answers": number, "rater": whom.rater.pseudonym if whom.rater else None}
 
-    def _label(self, vote: Vote) -> dict[str, Any]:
+    def answers_of(self, annotator: str) -> int:
+        return sum(annotator in vote.annotators for vote in self.votes)
+
+    def _label(self, vote: Vote, names: list[str]) -> dict[str, Any]:
         planned = vote.planned
         told: dict[str, Any] = {"record": planned.record, "answer": str(vote.answer.blind_id)}
         told |= {name: value for name, value in planned.answer._asdict().items() if value and name != "text"}
-        told |= {"annotator": planned.annotator, "values": planned.values}
-        if planned.made_at:
-            told["made_at"] = planned.made_at.isoformat()
+        told |= {"annotator": planned.annotator, "values": dict.fromkeys(names) | vote.named_values}
+        if vote.made_at:
+            told["made_at"] = vote.made_at.isoformat()
         return told | self._place(planned.file, planned.annotation)
 
     def _named(self, one: Named) -> dict[str, Any]:

@@ -46,7 +46,9 @@ SKIPPED = {
     "no_text": gettext_lazy("there is no text: the task was declined, or there was no valid reply"),
     "other_stimulus": gettext_lazy("the answer belongs to another stimulus than the record says"),
     "other_text": gettext_lazy("the text that was judged is not the answer's text"),
-    "duplicate": gettext_lazy("the same person judged the same answer again; the later one stands"),
+    "duplicate": gettext_lazy(
+        "the same person judged the same answer again: the later judgement counts, this one is kept as history"
+    ),
 }
 
 # Why one criterion of a record is missing, while the rest is kept.

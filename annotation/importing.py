@@ -4,9 +4,10 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 from uuid import UUID
 
@@ -15,7 +16,8 @@ from django.utils import timezone
 
 from annotation.import_answers import Answers, RespondentsNamed
 from annotation.import_raters import NEW, Whom, raters_create, raters_match
-from annotation.import_report import Compared, ImportReport, Vote
+from annotation.import_report import Compared, ImportReport
+from annotation.import_votes import Said, Vote, votes_of
 from annotation.importers.plan import Planned, Source
 from annotation.importers.planning import plan_files
 from annotation.models import Campaign, Item, JudgementImport, Place, Rater, Seat
@@ -113,32 +115,20 @@ def _judge(
     people = list(dict.fromkeys(one.annotator for one in planned))
     report.people = raters_match(study, people, settings.get("raters") or {})
     answers = Answers(study, {one.answer for one in planned}, settings.get("keys") or {}, named)
-    votes: dict[tuple[int, Whom], Vote] = {}
+    said: list[Said] = []
     for one in planned:
         found = answers.find(one.answer)
         if found.answer is None:
             report.skipped.append(one.named(found.reason))
-            continue
-        vote = Vote(one, found.answer, report.people[one.annotator], _values(one, criteria, report))
-        if not vote.values:
+        elif values := _values(one, criteria, report):
+            said.append(Said(one, found.answer, report.people[one.annotator], values))
+        else:
             report.skipped.append(one.named("nothing_usable"))
-            continue
-        key = (found.answer.pk, vote.whom)
-        earlier = votes.get(key)
-        if earlier is not None and _is_later(earlier.planned, one):
-            report.skipped.append(one.named("duplicate"))
-            continue
-        if earlier is not None:
-            report.skipped.append(earlier.planned.named("duplicate"))
-        votes[key] = vote
-    report.votes = sorted(votes.values(), key=lambda vote: (vote.planned.file, vote.planned.record))
+    report.votes = votes_of(said)
+    for before, _later in sorted(report.replaced, key=lambda pair: (pair[0].planned.file, pair[0].planned.record)):
+        report.skipped.append(before.planned.named("duplicate"))
     used = {pk for vote in report.votes for pk in vote.values}
     report.criteria = sorted((c for c in criteria.values() if c.pk in used), key=lambda c: c.position)
-
-
-def _is_later(one: Planned, other: Planned) -> bool:
-    """Of two judgements of one person the later one stands: by their times, else by their places in the files."""
-    return bool(one.made_at and other.made_at and one.made_at > other.made_at)
 
 
 def _criteria(planned: Sequence[Planned], settings: dict[str, Any], target: Target) -> dict[str, Criterion]:
@@ -238,14 +228,13 @@ def _store(
 ) -> None:
     now = timezone.now()
     raters = raters_create(study, [vote.whom for vote in report.votes])
-    by_pk = {criterion.pk: criterion for criterion in report.criteria}
+    by_pk = {criterion.pk: criterion for criterion in RUBRICS[rubric]().criteria.all()}
     round_ = round_import(
         study=study,
         rubric=RUBRICS[rubric](),
-        judgements=(
-            GivenJudgement(vote.answer.pk, by_pk[pk], raters[vote.whom].judge_id, value, vote.planned.made_at)
-            for vote in report.votes
-            for pk, value in vote.values.items()
+        judgements=chain(
+            *(_given(one, raters, by_pk, now) for vote in report.votes for one in vote.said),
+            *(_given(before, raters, by_pk, now, later) for before, later in report.replaced),
         ),
     )
     per_answer = Counter(vote.answer.pk for vote in report.votes)
@@ -286,6 +275,17 @@ def _store(
     )
 
 
+def _given(
+    said: Said, raters: dict[Whom, Rater], criteria: dict[int, Criterion], now: datetime, later: Said | None = None
+) -> Iterator[GivenJudgement]:
+    """The judgements of a record; with the one that took its place they are history: retracted when that was made."""
+    made_at = said.planned.made_at or now
+    retracted_at = max(made_at, later.planned.made_at or now) if later else None
+    for pk, value in said.values.items():
+        judge_id = raters[said.whom].judge_id
+        yield GivenJudgement(said.answer.pk, criteria[pk], judge_id, value, made_at, retracted_at)
+
+
 def _items(campaign: Campaign, report: ImportReport) -> dict[int, Item]:
     """By answer, the answers of a stimulus together."""
     made_for = {row.pk: row for row in Instrument.objects.filter(study=campaign.study_id)}
@@ -312,16 +312,16 @@ def _places_create(
     numbers: Counter[int] = Counter()
     seats: dict[int, Seat] = {}
     places = []
-    in_time = sorted(votes, key=lambda vote: vote.planned.made_at or now)
+    in_time = sorted(votes, key=lambda vote: vote.made_at or now)
     for vote in in_time:
         rater = raters[vote.whom]
         seat = seats.setdefault(rater.pk, Seat(campaign=campaign, rater=rater, revision=1))
         numbers[vote.answer.pk] += 1
         seat.done += 1
-        if vote.planned.seconds is not None:
+        if vote.seconds is not None:
             seat.timed += 1
-            seat.seconds += min(vote.planned.seconds, SECONDS_COUNTED)
-        at = vote.planned.made_at or now
+            seat.seconds += min(vote.seconds, SECONDS_COUNTED)
+        at = vote.made_at or now
         places.append(
             Place(
                 item=items[vote.answer.pk],
@@ -333,8 +333,8 @@ def _places_create(
                 done_at=at,
                 ordinal=seat.done,
                 version=1,
-                seconds=vote.planned.seconds,
-                comment=vote.planned.comment,
+                seconds=vote.seconds,
+                comment=vote.comment,
             )
         )
     Place.objects.bulk_create(places, batch_size=BATCH)

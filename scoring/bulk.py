@@ -21,6 +21,7 @@ class GivenJudgement:
     judge_id: int
     value: float
     made_at: datetime | None = None  # None: not known; the time of the import stands in
+    retracted_at: datetime | None = None  # history: its judge has changed it
 
 
 @transaction.atomic
@@ -43,6 +44,7 @@ def round_import(*, study: Study, rubric: Rubric, judgements: Iterable[GivenJudg
                 judge_id=given.judge_id,
                 value=given.value,
                 made_at=given.made_at or now,
+                retracted_at=given.retracted_at,
             )
         )
     Judgement.objects.bulk_create(rows, batch_size=BATCH)

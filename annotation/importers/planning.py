@@ -62,7 +62,6 @@ class _File:
         self.labels = {folded(label): pair for label, pair in settings.labels.items()}
         self.times: list[tuple[Planned, str | datetime]] = []
         self.used: set[str] = set()
-        self.long: dict[tuple[AnswerKey, str], Planned] = {}
 
     def read(self) -> None:
         """Raises FaultError."""
@@ -79,11 +78,6 @@ class _File:
         for raw in chain([] if first is None else [first], records):
             read += 1
             self._plan_long(raw) if settings.is_long else self._plan(raw)
-        for planned in self.long.values():
-            if any(value is not None for value in planned.values.values()):
-                self.plan.judgements.append(planned)
-            else:
-                self.plan.skipped.append(planned.named("nothing_usable"))
         if "tasks" not in self.reading.counts:
             counts["records"] += read
         counts.update(self.reading.counts)
@@ -190,23 +184,15 @@ class _File:
         if chosen == ():
             self._skip(raw, "no_annotation")
             return
-        fresh = self._planned(raw)
-        if fresh is None:
+        planned = self._planned(raw)
+        if planned is None:
             return
-        planned = self.long.get((fresh.answer, fresh.annotator))
         known = next((one for one in self.settings.criteria if folded(one) == folded(name)), None)
         if known is None and self.settings.criteria:
-            self.plan.conflicts.append(fresh.named("unknown_criterion", name[:SHOWN]))
+            self.plan.conflicts.append(planned.named("unknown_criterion", name[:SHOWN]))
             return
-        value = self._value(fresh, known or name, chosen, raw)
-        if planned is None:
-            self.long[fresh.answer, fresh.annotator] = planned = fresh
-            fresh.values = dict.fromkeys(self.settings.criteria)
-        elif planned.values.get(known or name) is not None:
-            self._skip(raw, "duplicate", known or name)  # the later one stands
-        planned.values[known or name] = value
-        if raw.time:
-            self.times.append((planned, raw.time))
+        planned.values[known or name] = self._value(planned, known or name, chosen, raw)
+        self._keep(planned, raw)
 
     # --- what both share -------------------------------------------------------------------------------------------
 
@@ -249,7 +235,7 @@ class _File:
             at = instant(moment, self.settings.zone)
             if at is None:
                 self.plan.warnings.append(planned.named("time_unreadable"))
-            elif planned.made_at is None or at > planned.made_at:
+            else:
                 planned.made_at = at
 
 
@@ -263,7 +249,7 @@ def _is_storable(text: str) -> bool:
 
 def annotators_of(judgements: Iterable[Planned]) -> dict[str, int]:
     """Everybody who judged, with how many answers, in the order of the file."""
-    found: dict[str, int] = {}
+    found: dict[str, set[AnswerKey]] = {}
     for planned in judgements:
-        found[planned.annotator] = found.get(planned.annotator, 0) + 1
-    return found
+        found.setdefault(planned.annotator, set()).add(planned.answer)
+    return {name: len(answers) for name, answers in found.items()}

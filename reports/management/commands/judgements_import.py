@@ -84,7 +84,7 @@ class Command(BaseCommand):
         if report.plan.unused:
             self.stdout.write(f"  fields with choices, left aside: {', '.join(report.plan.unused)}")
         for name, whom in report.people.items():
-            number = sum(vote.planned.annotator == name for vote in report.votes)
+            number = report.answers_of(name)
             who = f"rater {whom.rater.pseudonym}" if whom.rater else f"a new rater ({whom.name})"
             self.stdout.write(f"  annotator {name}: {number} answers, {who}")
         for word, named in (("skipped", report.skipped), ("missing", report.conflicts), ("note", report.warnings)):

@@ -11,7 +11,7 @@ import pytest
 
 from annotation.importers import documents
 from annotation.importers.plan import Plan, Source
-from annotation.importers.planning import plan_files
+from annotation.importers.planning import annotators_of, plan_files
 from tests.annotation.importing.conftest import CRITERIA, WIDE, YES_NO, ls, ls_annotation, ls_task, table
 
 LS = {"key": "id", "criteria": CRITERIA}
@@ -278,14 +278,13 @@ def test_a_record_per_criterion() -> None:
     settings["criteria"] = {"grammatical": YES_NO, "logical": YES_NO}
     found = plan(data, settings)
     assert [(one.annotator, one.values) for one in found.judgements] == [
-        ("лена", {"grammatical": 1, "logical": 1}),
-        ("миша", {"grammatical": 0, "logical": None}),
+        ("лена", {"grammatical": 1}),
+        ("лена", {"logical": 0}),
+        ("миша", {"grammatical": 0}),
+        ("лена", {"logical": 1}),
     ]
-    assert [(one.record, one.reason) for one in found.skipped] == [
-        (5, "no_annotation"),
-        (6, "duplicate"),
-        (7, "nothing_usable"),
-    ]
+    assert annotators_of(found.judgements) == {"лена": 1, "миша": 1}
+    assert [(one.record, one.reason) for one in found.skipped] == [(5, "no_annotation"), (7, "nothing_usable")]
     assert [(one.record, one.reason) for one in found.conflicts] == [(4, "unknown_criterion"), (7, "unknown_value")]
 
 

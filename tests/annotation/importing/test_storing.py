@@ -345,22 +345,6 @@ def test_imported_raters_do_not_hide_members_who_wait(cast: Cast, answers: list[
     assert raters_expected(cast.study) == before == 1, "rita has not begun; an imported name rates nothing here"
 
 
-def test_of_two_judgements_of_one_person_the_later_stands(cast: Cast, answers: list[Answer], run: Run) -> None:
-    report = run(table(row(answers[0], "лена", "да", "", ""), row(answers[0], "лена", "нет", "", "")))
-    assert [(one.record, one.reason) for one in report.skipped] == [(1, "duplicate")]
-    assert [one.value for one in Judgement.objects.all()] == [0]
-
-
-def test_later_is_by_the_clock_where_there_is_one(cast: Cast, answers: list[Answer], run: Run) -> None:
-    key = {"answer": str(answers[0].blind_id)}
-    late = ls_annotation(1, 7, {"order": ["да"]}, updated_at="2024-05-02T10:00:00Z")
-    early = ls_annotation(2, 8, {"order": ["нет"]}, updated_at="2024-05-01T10:00:00Z")
-    chosen = {"key": "answer", "criteria": {"order": YES_NO}, "raters": {"8": "=7"}}
-    report = run(ls(ls_task(key, late, early)), settings=chosen)
-    assert [(one.annotation, one.reason) for one in report.skipped] == [("2", "duplicate")]
-    assert [one.value for one in Judgement.objects.all()] == [1]
-
-
 # --- criteria -------------------------------------------------------------------------------------------------------
 
 
