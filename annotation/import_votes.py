@@ -23,7 +23,7 @@ class Said:
 
 @dataclass(frozen=True)
 class Vote:
-    """One annotator's judgement of one answer. As a rule it is one record, in a table of a record per criterion several.
+    """One annotator's judgement of one answer: as a rule one record, in a table of a record per criterion several.
 
     `said` is what counts, in the order of the files; `replaced` what was said before, each with what took its place.
     """

@@ -17,8 +17,6 @@ from annotation.import_drafts import draft_folder, judgement_drafts_discard
 from annotation.models import Campaign, JudgementDraft, JudgementImport, Rater
 from corpus.models import Answer
 from scoring.models import Judgement
-from studies.models import Blinding, Role
-from studies.services import membership_set
 from tests.annotation.factories import make_rater
 from tests.annotation.importing.conftest import ls, ls_annotation, ls_task, table
 from tests.conftest import Cast
@@ -318,7 +316,7 @@ def test_a_file_that_was_swapped_is_lost(alice: Client, good: bytes) -> None:
     assert alice.get(address)["Location"] == BASE + "new/"
 
 
-# --- who may not ----------------------------------------------------------------------------------------------------
+# --- what is whose ----------------------------------------------------------------------------------------------------
 
 
 def addresses(draft: str, found: JudgementImport) -> list[str]:
@@ -331,41 +329,6 @@ def everything(alice: Client, good: bytes, answers: list[Answer]) -> list[str]:
     confirm(alice, first, choose(alice, first, title="T"))
     waiting = send(alice, ("other.csv", table((answers[2].blind_id, "лена", "да", "да", "да"))))
     return addresses(waiting, JudgementImport.objects.get())
-
-
-def test_others_may_not(cast: Cast, everything: list[str]) -> None:
-    for user in (cast.bob, cast.rita):
-        client = cast.client(user)
-        for address in everything:
-            assert client.get(address).status_code in (404, 405), address
-            assert client.post(address, {"shown": "x", "title": "x"}).status_code in (404, 405), address
-    for address in everything:
-        assert Client().post(address)["Location"].startswith("/login/")
-    assert JudgementDraft.objects.count() == 1 and Campaign.objects.count() == 1
-
-
-def test_another_studys_address_does_not_help(cast: Cast, everything: list[str]) -> None:
-    client = cast.client(cast.bob)
-    for address in everything[2:]:
-        theirs = address.replace("/ours/", "/theirs/")
-        assert client.get(theirs).status_code in (404, 405) and client.post(theirs).status_code in (404, 405)
-
-
-def test_who_rates_in_an_open_campaign_may_not(cast: Cast, alice: Client, everything: list[str]) -> None:
-    Blinding.objects.create(user=cast.alice, study=cast.study, cause="campaign 1")
-    for address in everything:
-        assert alice.get(address).status_code in (403, 405), address
-        assert alice.post(address, {}).status_code in (403, 405), address
-    assert JudgementDraft.objects.count() == 1
-
-
-def test_a_draft_is_its_senders_alone(cast: Cast, everything: list[str]) -> None:
-    membership_set(user=cast.bob, study=cast.study, role=Role.RESEARCHER, actor=cast.alice)
-    client = cast.client(cast.bob)
-    for address in everything[3:]:
-        assert client.post(address, {}).status_code == 404
-    assert client.get(everything[3]).status_code == 404 and client.get(everything[2]).status_code == 200
-    assert JudgementDraft.objects.count() == 1
 
 
 def test_a_look_starts_nothing(alice: Client, everything: list[str]) -> None:
