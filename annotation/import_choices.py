@@ -27,6 +27,7 @@ class Choice:
     about: str
     samples: list[str]
     choices: Choices
+    note: str = ""
 
 
 def role_titles() -> dict[str, str]:
@@ -149,7 +150,8 @@ def rater_choices(annotators: Sequence[str], raters: Sequence[Rater], chosen: di
             for number, other in enumerate(annotators)
             if number < place
         ]
-        found.append(Choice(f"rater-{place}", annotator, [], choices))
+        note = gettext("this name is known from an earlier import") if annotator in known else ""
+        found.append(Choice(f"rater-{place}", annotator, [], choices, note))
     return found
 
 

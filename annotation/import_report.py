@@ -68,6 +68,7 @@ class ImportReport:
             "answers": len({vote.answer.pk for vote in self.votes}),
             "annotators": len(set().union(*(vote.annotators for vote in self.votes))),
             "skipped": len(self.skipped),
+            "replaced": len(self.replaced),
             "conflicts": len(self.conflicts),
         }
 
