@@ -23,6 +23,7 @@ from studies.forms import StyledForm
 MEGABYTE = 1024 * 1024
 MAX_FILES = 50
 AS_SEEN = ("", _("as seen from the file"))
+FORMAT_CHOICES = [AS_SEEN, *FORMATS.items()]
 
 
 class FilesInput(forms.FileInput):
@@ -41,7 +42,7 @@ class FilesField(forms.FileField):
 
 class JudgementUploadForm(StyledForm):
     uploads = FilesField(label=_("Files"), allow_empty_file=True)
-    format = forms.ChoiceField(label=_("Where they come from"), choices=[AS_SEEN, *FORMATS.items()], required=False)
+    format = forms.ChoiceField(label=_("Where the judgements come from"), choices=FORMAT_CHOICES, required=False)
     keys = forms.FileField(
         label=_("Table of keys"),
         required=False,
@@ -100,7 +101,7 @@ class JudgementChoicesForm(StyledForm):
         required=False,
         help_text=_("A name for this source, such as “Label Studio, spring 2024”. It is closed from the start."),
     )
-    rubric = forms.ChoiceField(label=_("Judged by"), choices=RUBRIC_CHOICES, initial=PAPER_RUBRIC)
+    rubric = forms.ChoiceField(label=_("Judged on these criteria"), choices=RUBRIC_CHOICES, initial=PAPER_RUBRIC)
     ground_truth = forms.BooleanField(
         label=_("Take annotations that are marked as ground truth too, as votes of whoever made them"), required=False
     )
@@ -114,7 +115,7 @@ class JudgementChoicesForm(StyledForm):
         required=False,
         choices=[AS_SEEN, (DAY_FIRST, _("the day")), (MONTH_FIRST, _("the month"))],
     )
-    format = forms.ChoiceField(label=_("Where they come from"), choices=[AS_SEEN, *FORMATS.items()], required=False)
+    format = forms.ChoiceField(label=_("Where the judgements come from"), choices=FORMAT_CHOICES, required=False)
     encoding = forms.ChoiceField(label=_("Encoding"), choices=[AS_SEEN, *ENCODINGS.items()], required=False)
     delimiter = forms.ChoiceField(
         label=_("Separator"),

@@ -307,7 +307,7 @@ def _examples(report: ImportReport) -> list[dict[str, Any]]:
         {
             "vote": vote,
             "who": vote.whom.rater.pseudonym if vote.whom.rater else "",
-            "values": [vote.values.get(criterion.pk) for criterion in report.criteria],
+            "values": [(criterion.question, vote.values.get(criterion.pk)) for criterion in report.criteria],
         }
         for vote in report.votes[:EXAMPLES]
     ]
