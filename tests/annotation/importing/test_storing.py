@@ -22,12 +22,13 @@ from corpus.services import answer_record, sitting_start
 from reports.withdrawal import Way, participant_withdraw
 from scoring.bulk import GivenJudgement, round_import
 from scoring.models import Judgement, Round
+from scoring.selectors import labels_of
 from scoring.services import ValueOutsideScaleError, paper_rubric
 from studies.models import AuditEntry
 from surveys.import_known import respondents_named
 from surveys.models import Survey
 from surveys.services import survey_create
-from tests.annotation.factories import make_rater, make_sitting
+from tests.annotation.factories import NO, judge, make_campaign, make_rater, make_sitting
 from tests.annotation.importing.conftest import CRITERIA, WIDE, YES_NO, ls, ls_annotation, ls_task, table
 from tests.conftest import Cast
 from tests.surveys.people import make_person
@@ -287,6 +288,22 @@ def test_answers_that_do_not_count_stay_out_of_labels(cast: Cast, answers: list[
     report = run(table(row(answers[0], "лена"), row(answers[3], "лена")))
     assert report.counts["imported"] == 2
     assert len(labels_of_round(Campaign.objects.get())) == 1
+
+
+def test_results_are_made_of_imported_judgements_too(cast: Cast, answers: list[Answer], run: Run) -> None:
+    """Beside those that are made here; a person of the study has one vote, the one stored last."""
+    lena = make_rater(cast.study, "lena")
+    judge(make_campaign(cast.study, cast.alice, k=1), lena, NO)
+    judged = Judgement.objects.select_related("answer").first()
+    assert judged
+    rows = [row(judged.answer, who) for who in ("lena", "миша", "нина")]
+    assert run(table(*rows), settings=WIDE | {"raters": {"lena": lena.pseudonym}}).imported
+    labels = labels_of(
+        instrument=judged.answer.sitting.instrument, rubric=paper_rubric(), answer_ids=[judged.answer_id]
+    )
+    (found,) = labels.answers
+    said = {criterion.code: label for criterion, label in zip(labels.criteria, found.labels, strict=True)}
+    assert (said["order"].value, said["order"].votes) == (1, 3)
 
 
 # --- who ------------------------------------------------------------------------------------------------------------
