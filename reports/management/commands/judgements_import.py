@@ -86,7 +86,7 @@ class Command(BaseCommand):
         for name, whom in report.people.items():
             number = report.answers_of(name)
             who = f"rater {whom.rater.pseudonym}" if whom.rater else f"a new rater ({whom.name})"
-            self.stdout.write(f"  annotator {name}: {number} answers, {who}")
+            self.stdout.write(f"  annotator {name}: answers {number}, {who}")
         for word, named in (("skipped", report.skipped), ("missing", report.conflicts), ("note", report.warnings)):
             self._list(word, named, report)
         for one in report.compared:

@@ -40,7 +40,7 @@ OPTIONS = [
 
 def test_a_dry_run_tells_and_stores_nothing(path: Path) -> None:
     told = run(path, *OPTIONS, "--dry-run")
-    assert "annotator лена: 1 answers, a new rater (лена)" in told
+    assert "annotator лена: answers 1, a new rater (лена)" in told
     assert "skipped: record 3: unknown_answer" in told
     assert "missing: record 2, logical: unknown_value" in told and "(да / нет)" in told
     assert "imported 2" in told and "this was a dry run" in told
