@@ -21,6 +21,7 @@ from annotation.import_votes import Said, Vote, votes_of
 from annotation.importers.plan import Planned, Source
 from annotation.importers.planning import plan_files
 from annotation.models import Campaign, Item, JudgementImport, Place, Rater, Seat
+from annotation.versions import labels_freeze
 from corpus.display import display_text
 from corpus.models import Instrument
 from corpus.tables.faults import FaultError
@@ -70,7 +71,7 @@ def judgements_import(
 
     The same judgements again change nothing: `already` says which import has them. A fault in any file, or in what was
     chosen, stores nothing; it stands in the report. `shown` is the digest of the dry run that the person has seen.
-    `named` finds respondents by the names that platforms gave them. A dozen queries, and one insert per 5,000 rows.
+    `named` finds respondents by the names that platforms gave them. Some twenty queries, and one insert per 5,000 rows.
 
     Raises NoTitleError, ImportStaleError.
     """
@@ -256,6 +257,7 @@ def _store(
     campaign.criteria.set(report.criteria)
     Item.objects.bulk_create(items.values(), batch_size=BATCH)
     _places_create(campaign, items, report.votes, raters, now)
+    labels_freeze(campaign=campaign, actor=actor)
     report.imported = JudgementImport.objects.create(
         campaign=campaign,
         format=", ".join(dict.fromkeys(report.plan.formats))[:40],

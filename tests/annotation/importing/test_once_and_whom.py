@@ -103,7 +103,7 @@ def test_no_address_and_no_text_is_kept_with_the_import(answers: list[Answer], r
     assert "anna@" not in kept and json.dumps(answers[0].text) not in kept and answers[0].text not in kept
 
 
-@pytest.mark.parametrize("page", ["", "answers/?show=all"])
+@pytest.mark.parametrize("page", ["", "answers/?show=all", "agreement/", "agreement.csv", "labels/"])
 def test_the_pages_of_such_a_campaign(cast: Cast, answers: list[Answer], run: Run, page: str) -> None:
     report = run(table(*((one.blind_id, who, "да", "нет", "да") for one in answers for who in ("anna", "<b>olga</b>"))))
     assert report.imported

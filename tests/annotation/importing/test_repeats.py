@@ -1,5 +1,7 @@
 """One person judged one answer more than once: the last judgement counts, the earlier ones are history."""
 
+import csv
+import io
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
@@ -9,10 +11,13 @@ import pytest
 from annotation.import_report import ImportReport
 from annotation.importers.plan import Source
 from annotation.models import Campaign, Place, Seat
+from annotation.places import label_withdraw
+from annotation.versions import chain_verify
 from annotation.votes import campaign_agreement, labels_of_round
 from corpus.models import Answer
 from scoring.models import Judgement
 from tests.annotation.importing.conftest import WIDE, YES_NO, ls, ls_annotation, ls_task, table
+from tests.conftest import Cast
 
 Run = Callable[..., ImportReport]
 LONG = {
@@ -107,6 +112,27 @@ def test_history_is_no_vote(answers: list[Answer], run: Run) -> None:
     (label,) = [by_code["order"] for by_code in labels_of_round(campaign).values()]
     assert (label.value, label.votes) == (1, 2)
     assert campaign_agreement(campaign).attempts[0].agreement.n_pairable == 2
+
+
+def test_history_is_exported_on_request_and_labels_are_frozen_without_it(
+    cast: Cast, answers: list[Answer], run: Run
+) -> None:
+    run(table(*((answers[0].blind_id, "лена", value, "", "") for value in ("да", "нет"))))
+    campaign = Campaign.objects.get()
+    (version,) = campaign.label_versions.all()
+    assert (version.version, version.policy["counts"]["votes"], version.actor) == (1, 1, cast.alice)
+    assert chain_verify(campaign) == []
+    alice = cast.client(cast.alice)
+
+    def exported(name: str) -> list[tuple[str, bool]]:
+        content = b"".join(alice.get(f"/studies/ours/exports/{name}.csv").streaming_content).decode("utf-8-sig")
+        rows = csv.DictReader(io.StringIO(content))
+        return [(row["value"], bool(row.get("retracted_at"))) for row in rows if row["purpose"] == "imported"]
+
+    assert exported("judgements") == [("0", False)]
+    assert sorted(exported("judgement_history")) == [("0", False), ("1", True)]
+    label_withdraw(place_id=Place.objects.get().pk, actor=cast.alice, reason="по ошибке")
+    assert chain_verify(campaign) == [] and campaign.label_versions.count() == 2
 
 
 def test_records_of_other_criteria_complete_one_another(answers: list[Answer], run: Run) -> None:
