@@ -78,13 +78,17 @@ class ImportReport:
 
     def as_json(self) -> dict[str, Any]:
         """In the vocabulary of docs/importing-judgements.md."""
+        answers = self.answers_by_annotator
         names = list(dict.fromkeys(name for vote in self.votes for name in vote.named_values))
         told: dict[str, Any] = {
             "format": self.plan.formats[0] if self.plan.formats else None,
             "encoding": self.plan.encodings[0] if self.plan.encodings else None,
             "delimiter": self.plan.delimiters[0] if self.plan.delimiters else None,
             "counts": self.counts,
-            "annotators": [self._annotator(name, whom) for name, whom in self.people.items()],
+            "annotators": [
+                {"annotator": name, "answers": answers[name], "rater": whom.rater.pseudonym if whom.rater else None}
+                for name, whom in self.people.items()
+            ],
             "labels": [self._label(vote, names) for vote in self.votes],
             "skipped": [self._named(one) for one in self.skipped],
             "conflicts": [self._named(one) for one in self.conflicts],
@@ -107,12 +111,9 @@ class ImportReport:
             told |= {"error": fault.code, "error_file": name, "error_line": fault.line, "error_detail": fault.detail}
         return told
 
-    def _annotator(self, name: str, whom: Whom) -> dict[str, Any]:
-        number = self.answers_of(name)
-        return {"annotator": name, "answers": number, "rater": whom.rater.pseudonym if whom.rater else None}
-
-    def answers_of(self, annotator: str) -> int:
-        return sum(annotator in vote.annotators for vote in self.votes)
+    @property
+    def answers_by_annotator(self) -> Counter[str]:
+        return Counter(name for vote in self.votes for name in vote.annotators)
 
     def _label(self, vote: Vote, names: list[str]) -> dict[str, Any]:
         planned = vote.planned

@@ -234,8 +234,8 @@ def _store(
         study=study,
         rubric=RUBRICS[rubric](),
         judgements=chain(
-            *(_given(one, raters, by_pk, now) for vote in report.votes for one in vote.said),
-            *(_given(before, raters, by_pk, now, later) for before, later in report.replaced),
+            (given for vote in report.votes for one in vote.said for given in _given(one, raters, by_pk, now)),
+            (given for one, later in report.replaced for given in _given(one, raters, by_pk, now, later)),
         ),
     )
     per_answer = Counter(vote.answer.pk for vote in report.votes)

@@ -83,10 +83,10 @@ class Command(BaseCommand):
             self.stdout.write(f"{source.name}: {format_}, {encoding or 'workbook'}")
         if report.plan.unused:
             self.stdout.write(f"  fields with choices, left aside: {', '.join(report.plan.unused)}")
+        answers = report.answers_by_annotator
         for name, whom in report.people.items():
-            number = report.answers_of(name)
             who = f"rater {whom.rater.pseudonym}" if whom.rater else f"a new rater ({whom.name})"
-            self.stdout.write(f"  annotator {name}: answers {number}, {who}")
+            self.stdout.write(f"  annotator {name}: answers {answers[name]}, {who}")
         for word, named in (("skipped", report.skipped), ("missing", report.conflicts), ("note", report.warnings)):
             self._list(word, named, report)
         for one in report.compared:
