@@ -188,6 +188,8 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
         "experiment-new": f"{demo}experiments/new/",
         "campaign-list": f"{demo}campaigns/",
         "campaign-new": f"{demo}campaigns/new/",
+        "judgement-imports": f"{demo}campaigns/imports/",
+        "judgement-upload": f"{demo}campaigns/imports/new/",
         "results": f"{demo}results/",
         "results-answers": f"{demo}results/answers/",
         "exports": f"{demo}exports/",

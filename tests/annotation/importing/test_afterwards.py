@@ -1,0 +1,83 @@
+"""What happens to an imported campaign after the import: as to any other that is closed."""
+
+import json
+from collections.abc import Callable
+
+from annotation.import_report import ImportReport
+from annotation.importers.plan import Source
+from annotation.models import Campaign, Item, Place, Rater
+from annotation.services import adjudicator_set, rater_deactivate
+from annotation.versions import chain_verify
+from annotation.votes import campaign_agreement, labels_of_round
+from corpus.models import Answer, Instrument
+from reports.withdrawal import Way, participant_withdraw
+from scoring.models import Judgement
+from surveys.services import survey_create
+from tests.annotation.importing.conftest import table
+from tests.conftest import Cast
+from tests.surveys.people import make_person
+
+Run = Callable[..., ImportReport]
+
+
+def test_what_is_undecided_is_decided_by_an_adjudicator(cast: Cast, answers: list[Answer], run: Run) -> None:
+    first, second = answers[0].blind_id, answers[3].blind_id
+    run(
+        table(
+            (first, "лена", "да", "да", "да"),
+            (first, "миша", "нет", "да", "да"),
+            (second, "лена", "да", "да", "да"),
+            (second, "миша", "да", "да", "да"),
+        )
+    )
+    campaign = Campaign.objects.get()
+    adjudicator_set(campaign=campaign, user=cast.rita, actor=cast.alice)
+    rita = cast.client(cast.rita)
+    address = rita.get(f"/rate/c/{campaign.pk}/decide/")["Location"]
+    page = rita.get(address).content.decode()
+    assert "кошка сидит на столе" in page and "лена" not in page and "миша" not in page
+    response = rita.post(address, {"c-grammatical": "1", "reason": "так говорят", "version": "0"})
+    assert response.status_code == 302, response.content.decode()
+    item = Item.objects.get(answer=answers[0])
+    label = labels_of_round(campaign)[item.pk]["grammatical"]
+    assert (label.value, label.basis) == (1, "adjudication")
+    assert chain_verify(campaign) == [] and campaign.label_versions.count() == 2
+
+
+def test_a_rater_who_goes_leaves_the_votes(cast: Cast, answers: list[Answer], run: Run) -> None:
+    """One who is known only by an imported name can be deactivated like any other."""
+    run(table(*((one.blind_id, who, "да", "нет", "да") for one in answers for who in ("лена", "миша"))))
+    campaign = Campaign.objects.get()
+    before = labels_of_round(campaign), campaign_agreement(campaign)
+    rater_deactivate(rater=Rater.objects.get(imported_name="лена"), actor=cast.alice)
+    assert (labels_of_round(campaign), campaign_agreement(campaign)) == before
+
+
+def test_a_withdrawal_takes_the_text_and_what_raters_wrote_of_it(cast: Cast, instrument: Instrument, run: Run) -> None:
+    survey = survey_create(
+        instrument=instrument, title="S", contact="c@example.org", consent_text="Yes.", actor=cast.alice
+    )
+    gone, stays = (make_person(survey) for _ in range(2))
+    lines = [
+        {"answer": str(one.blind_id), "label": ["да"], "Comments": [f"сказано: {one.text}"]}
+        for one in Answer.objects.order_by("pk")
+    ]
+    data = "\n".join(json.dumps(line) for line in lines).encode()
+    run(Source("лена.jsonl", data), settings={"key": "answer", "labels": {"да": ["grammatical", 1]}})
+    participant_withdraw(participant_id=gone.pk, way=Way.RECEIPT)
+    of_gone = {"item__answer__sitting__respondent": gone.respondent_id}
+    assert set(Place.objects.filter(**of_gone).values_list("comment", "item__display_text")) == {("", "")}
+    of_other = {"item__answer__sitting__respondent": stays.respondent_id}
+    assert all(
+        text.startswith("сказано") for text in Place.objects.filter(**of_other).values_list("comment", flat=True)
+    )
+    assert Judgement.objects.count() == 6, "what is judged stays judged, a value without a text"
+    assert len(labels_of_round(Campaign.objects.get())) == 3 and chain_verify(Campaign.objects.get()) == []
+    again = [line for line in lines if line["answer"] in {str(one) for one in _ids(gone.respondent_id)}]
+    source = Source("миша.jsonl", "\n".join(json.dumps(line) for line in again).encode())
+    report = run(source, settings={"key": "answer", "labels": {"да": ["grammatical", 1]}}, title="Again")
+    assert report.imported is None and [one.reason for one in report.skipped] == ["withdrawn"] * 3
+
+
+def _ids(respondent: int) -> list[object]:
+    return list(Answer.objects.filter(sitting__respondent=respondent).values_list("blind_id", flat=True))
