@@ -16,7 +16,7 @@ from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater
 from corpus.display import display_text
 from corpus.models import Answer, Instrument, Sitting
 from corpus.tokens import is_refusal
-from scoring.models import Criterion, Judgement
+from scoring.models import Criterion, Judgement, Round
 from studies.models import Membership, Role, Study, User
 
 # --- what raters see ---------------------------------------------------------------------------------------------
@@ -238,7 +238,8 @@ class RaterProgress:
 def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     """Every rater of the study, also those who have left, and what they did in this campaign. For researchers only.
 
-    Training, gold and repeats are not counted as judged. Three queries.
+    Training, gold and repeats are not counted as judged. Of an imported campaign only those who stand in its files.
+    Three queries.
     """
     counts: dict[int, Counter[str]] = {}
     rows = (
@@ -251,6 +252,7 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
         counts.setdefault(rater_id, Counter())[state] = n
     raters = list(Rater.objects.filter(study=campaign.study_id).select_related("user").order_by("pk"))
     begun = {rater.user_id for rater in raters}
+    is_imported = campaign.round.purpose == Round.Purpose.IMPORTED
     members = list(
         Membership.objects.filter(study=campaign.study_id, is_active=True).select_related("user").order_by("pk")
     )
@@ -258,8 +260,12 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     table = []
     for rater in raters:
         own = counts.get(rater.pk, Counter())
+        if is_imported and not own:
+            continue
         standing = standing_of(rater, users)
         table.append(RaterProgress(rater.name, rater, own["done"], own["held"], own["withdrawn"], standing))
+    if is_imported:
+        return table
     waiting = [member for member in members if member.role == Role.RATER and member.user_id not in begun]
     return table + [RaterProgress(member.user.username, None, 0, 0, 0) for member in waiting]
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from annotation.import_report import ImportReport
 from annotation.importers.plan import Source
 from annotation.models import Campaign, Item, Place, Rater
+from annotation.selectors import raters_progress
 from annotation.services import adjudicator_set, rater_deactivate
 from annotation.versions import chain_verify
 from annotation.votes import campaign_agreement, labels_of_round
@@ -13,6 +14,7 @@ from corpus.models import Answer, Instrument
 from reports.withdrawal import Way, participant_withdraw
 from scoring.models import Judgement
 from surveys.services import survey_create
+from tests.annotation.factories import make_rater
 from tests.annotation.importing.conftest import table
 from tests.conftest import Cast
 from tests.surveys.people import make_person
@@ -42,6 +44,17 @@ def test_what_is_undecided_is_decided_by_an_adjudicator(cast: Cast, answers: lis
     label = labels_of_round(campaign)[item.pk]["grammatical"]
     assert (label.value, label.basis) == (1, "adjudication")
     assert chain_verify(campaign) == [] and campaign.label_versions.count() == 2
+
+
+def test_of_an_import_the_raters_are_those_of_its_files(cast: Cast, answers: list[Answer], run: Run) -> None:
+    make_rater(cast.study, "lena")
+    run(table((answers[0].blind_id, "миша", "да", "да", "да")), title="First")
+    run(table((answers[0].blind_id, "нина", "да", "да", "да")), title="Second")
+    first, second = Campaign.objects.order_by("pk")
+    assert [(row.name, row.done) for row in raters_progress(first)] == [("миша", 1)]
+    assert [(row.name, row.done) for row in raters_progress(second)] == [("нина", 1)]
+    page = cast.client(cast.alice).get(f"/studies/ours/campaigns/{first.pk}/").content.decode()
+    assert "миша" in page and "/studies/ours/raters/" not in page, "who has no account has no work to end"
 
 
 def test_a_rater_who_goes_leaves_the_votes(cast: Cast, answers: list[Answer], run: Run) -> None:
