@@ -2,254 +2,188 @@
 // is saved behind it (outbox.js). Keys are bound by their place (event.code), so that they work in a Russian layout.
 // Without this script the form does the same, one page after another.
 (() => {
-  const form = document.getElementById("judge");
   const data = JSON.parse(document.getElementById("judging").textContent);
-  if (!form || form.hidden) return;
-  const say = document.getElementById("phrases").dataset;
-  const at = (id) => document.getElementById(id);
-  const rows = [...form.querySelectorAll("[data-criterion]")];
-  const notAttempt = at("not_attempt");
-  const flagged = at("flagged");
-  const comment = at("comment");
+  const desk = new Desk(data.criteria);
+  const { at, say, form } = desk;
+  if (form.hidden) return;
 
-  let card = data.card; // on the screen
+  let card = data.card; // on the screen; null while there is none
   const queue = data.ahead; // to come, held for this rater
-  const past = []; // what was judged or looked at on this page, with what was chosen
-  let goingBack = []; // what was left when the rater went back, to return to
+  const past = []; // what was judged, passed by or looked at on this page, with what was chosen
+  const returns = []; // what was left when the rater went back, to return to
   const versions = new Map([[card.place, card.version]]); // as this page knows them
   const gone = new Set(); // places judged or passed by here: the server may still count them as held
   let before = data.before;
   let verdict = "more"; // "more" may come, "later", or "end"
+  let over = ""; // why nothing can be judged any more: the campaign is closed, the rater's work has ended
   let feedbackFor = null; // a training answer that waits for its feedback or is being read
-  let onset = performance.now();
-  let hiddenSince = null;
-  let hiddenFor = 0;
+  let isFetching = false;
+  const AGAIN = new Set(["missing", "value", "comment", "reason"]); // refused, but the answer still lies here
 
-  // --- what is chosen -------------------------------------------------------------------------------------------
+  // --- how long an answer was looked at, over all its showings, without the time in which the page was hidden
 
-  const radios = (row) => [...row.querySelectorAll("input")];
-  const missing = () => notAttempt.checked ? [] : rows.filter((row) => !row.querySelector("input:checked"));
+  const looked = new Map(); // place → ms
+  let since = performance.now();
 
-  function chosenNow() {
-    const chosen = {};
-    if (!notAttempt.checked) {
-      for (const row of rows) {
-        const input = row.querySelector("input:checked");
-        if (input) chosen[row.dataset.criterion] = input.value;
-      }
-    }
-    return { chosen, not_attempt: notAttempt.checked, flagged: flagged.checked, comment: comment.value.trim() };
+  function look() { // to be called when what is on the screen ends to be seen
+    if (card && since !== null) looked.set(card.place, (looked.get(card.place) ?? 0) + performance.now() - since);
+    since = null;
   }
+  document.addEventListener("visibilitychange", () => {
+    if (document.hidden) look();
+    else since = performance.now();
+  });
 
-  function isSame(one, other) {
-    return one.not_attempt === other.not_attempt && one.flagged === other.flagged && one.comment === other.comment
-      && (one.not_attempt || rows.every(({ dataset: { criterion } }) => one.chosen[criterion] === other.chosen[criterion]));
-  }
+  // --- what is shown
 
-  // What is missing is named only after Enter; before that the empty buttons say it.
-  function tellMissing(loud) {
-    const open = missing();
-    if (open.length === 0) at("missing").textContent = say.ready;
-    else at("missing").textContent = loud ? `${say.missing} ${open.map((row) => row.querySelector("legend").firstChild.textContent.trim()).join(" ")}` : "";
-    rows.forEach((row) => row.classList.toggle("judge-missing", Boolean(loud) && open.includes(row)));
-    return open;
-  }
+  const hasBack = () => past.some((one) => one.place !== card?.place) || Boolean(before);
+  const known = () => [card, ...queue, ...returns].filter(Boolean).map((one) => one.place);
 
-  // --- what is shown --------------------------------------------------------------------------------------------
-
-  function show(next) {
+  function show(next, isNew = true) {
+    look();
     card = next;
     if (!versions.has(card.place)) versions.set(card.place, card.version);
-    at("desk").hidden = false;
-    at("waiting").hidden = true;
-    at("feedback").hidden = true;
-    form.hidden = false;
-    at("skip").hidden = card.done;
-    at("skip").open = false;
-    at("skip_form").reset();
-    at("training").hidden = !card.training;
-    for (const [id, text] of [["stimulus", card.stimulus], ["answer", card.display || say.empty]]) {
-      at(id).textContent = text;
-      at(id).lang = card.language;
-    }
-    at("answer").classList.toggle("text-secondary", !card.display);
-    for (const row of rows) radios(row).forEach((input) => { input.checked = !card.not_attempt && card.chosen[row.dataset.criterion] === input.value; });
-    notAttempt.checked = card.not_attempt;
-    flagged.checked = card.flagged;
-    comment.value = card.comment;
-    at("remark").open = Boolean(card.comment);
-    at("standing").textContent = card.done ? say.done : card.state === "withdrawn" ? say.withdrawn : "";
-    at("withdraw").hidden = card.state !== "done" || Boolean(outbox.find(card.place));
-    at("withdraw").action = `${card.url}withdraw/`;
-    form.elements.version.value = card.version;
-    form.action = card.url;
-    at("skip_form").action = card.skip_url;
-    history.replaceState(null, "", card.url);
-    at("back").hidden = past.length === 0 && !before;
-    tellMissing(false);
-    onset = performance.now();
-    hiddenFor = 0;
-    hiddenSince = document.hidden ? onset : null;
-    if (document.activeElement !== document.body) at("answer").focus({ preventScroll: true });
-    scrollTo(0, 0);
+    since = document.hidden ? null : performance.now();
+    desk.show(card, { hasBack: hasBack(), isUnsent: Boolean(outbox.find(card.place)) });
+    // The browser's own Back leads to the answer before this one, as it would without this script.
+    if (isNew && history.state?.place !== card.place) history.pushState({ place: card.place }, "", card.url);
   }
 
   function nothingToShow() {
+    look();
     card = null;
-    at("desk").hidden = true;
-    at("waiting").hidden = false;
-    const waits = outbox.entries.length > 0 && verdict === "more";
-    at("waiting_text").textContent = waits ? say.hold : verdict === "later" ? say.later : say.end;
-    at("waiting_home").hidden = waits;
-    at("back").hidden = past.length === 0 && !before;
-    at("waiting").focus();
+    const waits = !over && verdict === "more";
+    desk.nothing(over || { more: say.hold, later: say.later, end: say.end }[verdict], { isOver: !waits, hasBack: !over && hasBack() });
   }
 
   function goOn() {
-    const next = goingBack.pop() ?? queue.shift();
+    const next = over ? null : returns.pop() ?? queue.shift();
     if (next) show(next);
     else nothingToShow();
   }
 
-  function progress({ done, total, minutes }) {
-    at("progress").textContent = `${done} ${say.of} ${total}${minutes ? ` · ${say.minutes.replace("{n}", minutes)}` : ""}`;
-    document.title = `${done} ${say.of} ${total}`;
-    const share = total ? Math.floor(100 * done / total) : 0;
-    const bar = document.querySelector("[role=progressbar]");
-    bar.setAttribute("aria-valuenow", share);
-    bar.querySelector("rect").setAttribute("width", `${share}%`);
-  }
-
-  function tell(text, buttons = []) {
-    const box = Object.assign(document.createElement("div"), { className: "alert alert-warning py-2" });
-    box.append(Object.assign(document.createElement("p"), { className: "mb-1", textContent: text }));
-    for (const [label, press] of buttons.length ? buttons : [[say.close, () => {}]]) {
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-sm btn-outline-secondary me-2", textContent: label });
-      button.addEventListener("click", () => { box.remove(); press(); });
-      box.append(button);
-    }
-    at("told").append(box);
-  }
-
-  // --- saving ---------------------------------------------------------------------------------------------------
+  // --- saving
 
   const outbox = new Outbox({
     key: `${data.rater}:${data.campaign.id}`,
+    user: data.user,
     token: form.elements.csrfmiddlewaretoken.value,
     tokenPage: data.campaign.mine,
     onSaved: saved,
     onRefused: refused,
     onState: (state, waiting) => {
-      at("saved").textContent = { saved: say.saved, saving: say.saving, unsent: say.unsent + waiting, login: say.login + waiting }[state];
-      at("saved").classList.toggle("unsent", state === "unsent" || state === "login");
-      at("login").hidden = state !== "login";
-      if (!card && state === "saved") nothingToShow();
+      desk.state(state, waiting);
+      if (state === "saved" && !card && !over && feedbackFor === null) fetchMore();
     },
   });
   outbox.extra = (entry) => ({
-    user: data.user, // whoever else has logged in meanwhile does not save this as theirs
-    have: [card, ...queue, ...goingBack].filter(Boolean).map((one) => one.place).join(","),
+    have: known().join(","),
     ...(entry.kind === "judge" ? { version: versions.get(entry.place) ?? entry.version } : {}),
   });
 
   function saved(entry, answer) {
     if (answer.saved) versions.set(entry.place, answer.saved.version);
-    const known = new Set([card, ...queue, ...goingBack].filter(Boolean).map((one) => one.place));
-    const held = new Set(answer.held);
-    // What went to somebody else, because it lay here too long, is not shown any more.
-    for (let i = queue.length - 1; i >= 0; i -= 1) if (!held.has(queue[i].place)) queue.splice(i, 1);
-    queue.push(...answer.ahead.filter((one) => !known.has(one.place) && !gone.has(one.place)));
-    verdict = answer.held.some((place) => !gone.has(place)) ? "more" : answer.later ? "later" : "end";
-    progress(answer.progress);
-    if (feedbackFor === entry.place) showFeedback(entry, answer.feedback);
+    take(answer);
+    if (feedbackFor === entry.place) desk.feedback(answer.feedback, afterFeedback);
     else if (!card && feedbackFor === null) goOn();
   }
 
-  function refused(entry, answer) {
-    if (feedbackFor === entry.place) feedbackFor = null;
-    if (answer.error === "stale" && answer.card) {
-      versions.set(entry.place, answer.card.version);
-      tell(`${say.conflict} ${inWords(answer.card)}. ${say.chosen} ${inWords(entry.said)}. ${answer.card.display}`, [
-        [say.keep, () => {}],
-        [say.mine, () => outbox.add({ ...entry })],
-      ]);
-    } else {
-      tell(answer.message);
-      gone.delete(entry.place);
+  // What the server says is held now. What went to somebody else, or was judged in another window, is not shown any more.
+  function take(answer) {
+    const held = new Set(answer.held);
+    for (let i = queue.length - 1; i >= 0; i -= 1) if (!held.has(queue[i].place)) queue.splice(i, 1);
+    const have = new Set(known());
+    queue.push(...answer.ahead.filter((one) => !have.has(one.place) && !gone.has(one.place)));
+    verdict = answer.held.some((place) => !gone.has(place)) ? "more" : answer.later ? "later" : "end";
+    desk.progress(answer.progress);
+  }
+
+  // All is saved and nothing is left here, though the server may have more: after a refusal, or after judging elsewhere.
+  async function fetchMore() {
+    if (verdict !== "more" || isFetching) { if (!isFetching) nothingToShow(); return; }
+    isFetching = true;
+    try {
+      const body = new URLSearchParams({ user: data.user, csrfmiddlewaretoken: outbox.token });
+      const response = await fetch(data.campaign.next, { method: "POST", body, headers: { Accept: "application/json" }, cache: "no-store" });
+      const answer = await response.json();
+      if (response.ok) {
+        take(answer);
+        if (verdict === "more" && queue.length === 0) verdict = "later";
+      } else if (answer.message) {
+        over = answer.message;
+      }
+    } catch {
+      verdict = "later"; // the way to the first page is shown; it asks again
     }
+    isFetching = false;
     if (!card) goOn();
   }
 
-  function inWords({ chosen, not_attempt: isNone }) {
-    if (isNone) return say.attempt;
-    return data.criteria.map(({ code, question, options }) =>
-      `${question} ${options.find((option) => option.value === chosen[code])?.label ?? "–"}`).join("; ");
+  // Returns true where the rater has to decide first: the choice stays in the browser until then.
+  function refused(entry, answer) {
+    const wasAwaited = feedbackFor === entry.place;
+    if (wasAwaited) feedbackFor = null;
+    const isStale = answer.error === "stale" && Boolean(answer.card);
+    if (isStale) {
+      versions.set(entry.place, answer.card.version);
+      desk.tell(`${say.conflict} ${desk.inWords(answer.card)}. ${say.chosen} ${desk.inWords(entry.said)}.`, {
+        place: entry.place,
+        quote: answer.card.display,
+        buttons: [[say.mine, () => add({ ...entry })], [say.keep, () => leaveStored(entry, answer.card)]],
+      });
+    } else {
+      const judged = past.find((one) => one.place === entry.place);
+      desk.tell(answer.message, { place: entry.place, quote: judged?.display });
+      forgetPast(entry.place);
+      if (judged && AGAIN.has(answer.error)) returns.push({ ...judged, done: false, state: "held" });
+      if (answer.error === "closed" || answer.error === "ended") over = answer.message;
+    }
+    if (!card || wasAwaited || over) goOn();
+    return isStale;
   }
 
-  function seconds() {
-    const hidden = hiddenFor + (hiddenSince === null ? 0 : performance.now() - hiddenSince);
-    return Math.max(0, (performance.now() - onset - hidden) / 1000).toFixed(2);
+  function leaveStored(entry, stored) {
+    outbox.forget(entry);
+    const place = past.findIndex((one) => one.place === stored.place);
+    if (place >= 0) past[place] = stored;
   }
+
+  function add(entry) {
+    desk.untell(entry.place);
+    gone.add(entry.place);
+    outbox.add(entry);
+  }
+
+  // --- judging, passing by
 
   function judge() {
-    const said = chosenNow();
-    const isBack = card.done || gone.has(card.place);
-    if (isBack && isSame(said, card)) { // looked at, and left as it was
+    const wasSeen = card.done || gone.has(card.place);
+    if (wasSeen && desk.isAs(card)) { // looked at, and left as it was
       remember(card);
       goOn();
       return;
     }
-    const fields = { seconds: seconds(), comment: said.comment };
+    if (desk.missing(true).length > 0) return;
+    look();
+    const said = desk.said();
+    const fields = { seconds: ((looked.get(card.place) ?? 0) / 1000).toFixed(2), comment: said.comment };
     if (said.flagged) fields.flagged = "1";
     if (said.not_attempt) fields.not_attempt = "1";
     for (const [code, value] of Object.entries(said.chosen)) fields[`c-${code}`] = value;
-    const judged = { ...card, ...said, done: true, state: "done" };
-    gone.add(card.place);
-    remember(judged);
-    if (card.training && !isBack) { // what is right comes with the answer of the server
+    remember({ ...card, ...said, done: true, state: "done" });
+    if (card.training && !wasSeen) { // what is right comes with the answer of the server
       feedbackFor = card.place;
-      form.hidden = true;
-      at("skip").hidden = true;
+      desk.waitForFeedback();
     }
-    outbox.add({ kind: "judge", place: card.place, url: card.url, version: versions.get(card.place), fields, said });
+    add({ kind: "judge", place: card.place, url: card.url, version: versions.get(card.place), fields, said });
     if (feedbackFor === null) goOn();
   }
 
-  function remember(judged) {
-    const known = past.findIndex((one) => one.place === judged.place);
-    if (known >= 0) past[known] = judged;
-    else past.push(judged);
-  }
-
   function skip(reason) {
-    const fields = { reason };
-    gone.add(card.place);
-    outbox.add({ kind: "skip", place: card.place, url: card.skip_url, fields, said: { chosen: {}, not_attempt: false } });
+    const nothing = { chosen: {}, not_attempt: false, flagged: false, comment: "" };
+    remember({ ...card, ...nothing, state: "skipped" });
+    add({ kind: "skip", place: card.place, url: card.skip_url, fields: { reason }, said: nothing });
     goOn();
-  }
-
-  function showFeedback(entry, feedback) {
-    const box = at("feedback");
-    box.replaceChildren();
-    const line = (tag, text, parent = box) => parent.append(Object.assign(document.createElement(tag), { textContent: text }));
-    if (feedback) {
-      line("strong", feedback.right ? say.right : say.wrong);
-      if (feedback.not_attempt) line("p", say.noattempt);
-      if (!feedback.right && !feedback.not_attempt) {
-        const list = document.createElement("ul");
-        for (const row of feedback.rows) {
-          const { question, options } = data.criteria.find(({ code }) => code === row.code);
-          line("li", `${question} ${options.find((option) => option.value === row.expected)?.label ?? row.expected}`, list);
-        }
-        box.append(list);
-      }
-      if (feedback.explanation) line("p", feedback.explanation);
-    }
-    const button = Object.assign(document.createElement("button"), { type: "button", className: "btn btn-primary mt-1", textContent: say.on });
-    button.addEventListener("click", afterFeedback);
-    box.append(button);
-    box.hidden = false;
-    button.focus();
   }
 
   function afterFeedback() {
@@ -257,49 +191,77 @@
     goOn();
   }
 
-  // --- going back -----------------------------------------------------------------------------------------------
+  function remember(judged) {
+    const place = past.findIndex((one) => one.place === judged.place);
+    if (place >= 0) past[place] = judged;
+    else past.push(judged);
+  }
+
+  function forgetPast(place) {
+    const index = past.findIndex((one) => one.place === place);
+    if (index >= 0) past.splice(index, 1);
+    gone.delete(place);
+  }
+
+  // --- going back
+
+  function lookAgain(earlier, isNew) {
+    // What is half chosen here is kept and comes again.
+    if (card) returns.push(past.some((one) => one.place === card.place) ? card : { ...card, ...desk.said() });
+    for (const list of [returns, queue]) {
+      const index = list.findIndex((one) => one.place === earlier.place);
+      if (index >= 0) list.splice(index, 1);
+    }
+    show(earlier, isNew);
+  }
+
+  async function read(place) {
+    if (isFetching) return null;
+    isFetching = true;
+    try {
+      const response = await fetch(`/rate/${place}/`, { headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store" });
+      return response.ok ? await response.json() : null;
+    } catch {
+      return null;
+    } finally {
+      isFetching = false;
+    }
+  }
 
   async function goBack() {
-    if (feedbackFor !== null) return;
+    if (feedbackFor !== null || over) return;
     const here = card ? past.findIndex((one) => one.place === card.place) : -1;
-    let earlier = past[(here >= 0 ? here : past.length) - 1];
-    if (!earlier && before) {
-      try {
-        const response = await fetch(`/rate/${before}/`, { headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store" });
-        if (!response.ok) return;
-        const answer = await response.json();
-        earlier = answer.card;
-        before = answer.before;
-        past.unshift(earlier);
-      } catch {
+    const earlier = past[(here >= 0 ? here : past.length) - 1];
+    if (earlier) {
+      lookAgain(earlier);
+    } else if (before) {
+      const asked = card;
+      const answer = await read(before);
+      if (!answer) {
+        if (!isFetching) desk.tell(say.unread, { place: before });
         return;
       }
+      before = answer.before;
+      past.unshift(answer.card);
+      if (card === asked) lookAgain(answer.card); // or the rater has gone on meanwhile
     }
-    if (!earlier) return;
-    // What is half chosen here is kept and comes again.
-    if (card) goingBack.push(past.some((one) => one.place === card.place) ? card : { ...card, ...chosenNow() });
-    show(earlier);
   }
 
-  // --- keys -----------------------------------------------------------------------------------------------------
-
-  function choose(input) {
-    input.checked = input.type === "checkbox" ? !input.checked : true;
-    input.dispatchEvent(new Event("change", { bubbles: true }));
-  }
-
-  form.addEventListener("change", (event) => {
-    if (event.target === notAttempt && notAttempt.checked) {
-      rows.forEach((row) => radios(row).forEach((input) => { input.checked = false; }));
-    } else if (event.target.type === "radio") {
-      notAttempt.checked = false;
-    }
-    if (event.target !== comment) tellMissing(false);
+  addEventListener("popstate", async ({ state }) => {
+    if (!state?.place || feedbackFor !== null || over || state.place === card?.place) return;
+    const mine = [...past, ...returns, ...queue].find((one) => one.place === state.place);
+    const found = mine ?? (await read(state.place))?.card;
+    if (found && history.state?.place === state.place) lookAgain(found, false);
   });
+
+  // --- buttons and keys
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (card && feedbackFor === null && tellMissing(true).length === 0) judge();
+    if (!card || feedbackFor !== null) return;
+    const isLeftPassedBy = card.state === "skipped" && desk.isAs(card);
+    if (isLeftPassedBy) goOn();
+    else judge();
   });
   at("skip_form").addEventListener("submit", (event) => {
     event.preventDefault();
@@ -313,56 +275,74 @@
     goBack();
   });
 
-  const toggle = (id, focus) => {
+  function toggle(id, focused) {
     at(id).open = !at(id).open;
-    if (at(id).open) focus?.focus();
+    if (at(id).open) focused.focus();
+    else at("answer").focus({ preventScroll: true });
+  }
+
+  const always = { // keys that work whatever is on the screen
+    KeyU: goBack,
+    ArrowLeft: goBack,
+    KeyH: () => at("rules") && toggle("rules", at("rules").querySelector(".rules-text")),
+  };
+  const keys = {
+    KeyZ: () => { if (!at("skip").hidden) { toggle("skip", at("skip").querySelector("summary")); } },
+    KeyC: () => toggle("remark", desk.comment),
   };
 
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
-    if (event.code === "Escape") {
-      at("skip").open = false;
-      document.activeElement?.blur();
-      return;
+  function whileSkipping(code) {
+    const reason = at("skip").querySelector(`[data-code="${code}"]`);
+    if (reason?.type === "radio") skip(reason.value);
+    else if (reason) reason.focus();
+    else if (code === "KeyZ") keys.KeyZ();
+  }
+
+  function typing(event) { // in a field the letters are letters
+    if (event.code === "Escape" || (event.code === "Enter" && event.ctrlKey)) {
+      event.preventDefault();
+      at("answer").focus({ preventScroll: true });
+      if (event.code === "Enter" && event.target === desk.comment) form.requestSubmit();
     }
-    if (event.target.matches("textarea, input:not([type=radio], [type=checkbox]), select")) return;
-    if (event.code === "Enter" || event.code === "NumpadEnter") {
+  }
+
+  document.addEventListener("keydown", (event) => {
+    if (event.altKey || event.metaKey || event.repeat || event.isComposing) return;
+    if (event.target.matches("textarea, input:not([type=radio], [type=checkbox]), select")) { typing(event); return; }
+    if (event.ctrlKey || event.shiftKey) return;
+    const code = event.code.replace("Numpad", /\d$/.test(event.code) ? "Digit" : "");
+    if (code === "Enter") {
       if (event.target.matches("a, summary, button")) return;
       event.preventDefault();
-      if (feedbackFor !== null) { if (!at("feedback").hidden) afterFeedback(); } else if (card) form.requestSubmit();
-      return;
-    }
-    if (event.code === "KeyU") { goBack(); return; }
-    if (event.code === "KeyH" && at("rules")) { toggle("rules"); return; }
-    if (!card || feedbackFor !== null) return;
-    if (at("skip").open) {
-      const reason = at("skip").querySelector(`[data-code="${event.code}"]`);
-      if (reason) { event.preventDefault(); skip(reason.value); }
-      if (reason || event.code !== "KeyZ") return;
-    }
-    if (event.code === "KeyZ" && !at("skip").hidden) { event.preventDefault(); toggle("skip"); return; }
-    if (event.code === "KeyC") { event.preventDefault(); toggle("remark", comment); return; }
-    const input = form.querySelector(`[data-code="${event.code}"]`);
-    if (input) {
+      if (feedbackFor === null) { if (card) form.requestSubmit(); } else if (!at("feedback").hidden) afterFeedback();
+    } else if (code === "Escape") {
+      at("skip").open = false;
+    } else if (code === "ArrowLeft" && event.target.matches("[type=radio]")) {
+      // a step within its group, as everywhere
+    } else if (always[code]) {
       event.preventDefault();
-      choose(input);
+      always[code]();
+    } else if (card && feedbackFor === null) {
+      const input = form.querySelector(`[data-code="${code}"]`);
+      if (at("skip").open) { event.preventDefault(); whileSkipping(code); return; }
+      if (!input && !keys[code]) return;
+      event.preventDefault();
+      if (input) desk.choose(input);
+      else keys[code]();
     }
   });
 
-  document.addEventListener("visibilitychange", () => {
-    if (document.hidden) hiddenSince = performance.now();
-    else if (hiddenSince !== null) { hiddenFor += performance.now() - hiddenSince; hiddenSince = null; }
-  });
   addEventListener("beforeunload", (event) => { if (outbox.entries.length) event.preventDefault(); });
 
-  // --- the beginning --------------------------------------------------------------------------------------------
+  // --- the beginning
 
   // What an earlier page left unsent goes first, and is not asked again.
+  history.replaceState({ place: card.place }, "");
   for (const entry of outbox.restore()) gone.add(entry.place);
   for (let i = queue.length - 1; i >= 0; i -= 1) if (gone.has(queue[i].place)) queue.splice(i, 1);
   const left = outbox.find(card.place);
   if (left) {
-    if (left.kind === "judge") past.push({ ...card, ...left.said, done: true, state: "done" });
+    remember(left.kind === "judge" ? { ...card, ...left.said, done: true, state: "done" } : { ...card, state: "skipped" });
     goOn();
   }
   form.dataset.keys = "bound"; // for whoever presses keys faster than any person

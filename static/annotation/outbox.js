@@ -1,10 +1,13 @@
 // What a rater has chosen and the server has not yet acknowledged. It is kept in the browser, one entry for each place,
 // and sent in order, one after another, until the server has answered: through a lost connection, an ended session, a
-// closed tab, a crash. To send an entry twice is safe: the server recognises it.
+// closed tab, a crash. To send an entry twice is safe: the server recognises it. No text of an answer is kept.
 class Outbox {
-  // `held` tells a sender where to read a fresh token of the forms; the callbacks hear what became of each entry.
-  constructor({ key, token, tokenPage, onSaved, onRefused, onState }) {
-    Object.assign(this, { prefix: `luria-outbox:${key}:`, token, tokenPage, onSaved, onRefused, onState });
+  static PATIENCE = 30_000; // ms: a connection that hangs is a lost one, and the longest pause between two attempts
+
+  // `tokenPage` is a page with a form, to read a fresh token of the forms from; the callbacks hear what became of each
+  // entry. `onRefused` returns true where a person has to decide first: the entry stays in the browser until then.
+  constructor({ key, user, token, tokenPage, onSaved, onRefused, onState }) {
+    Object.assign(this, { prefix: `luria-outbox:${key}:`, user, token, tokenPage, onSaved, onRefused, onState });
     this.entries = [];
     this.delay = 0;
     this.sending = false;
@@ -17,30 +20,30 @@ class Outbox {
 
   // What an earlier page of this rater left behind, the oldest first.
   restore() {
-    try {
-      for (let i = 0; i < localStorage.length; i += 1) {
-        const name = localStorage.key(i);
-        if (name.startsWith(this.prefix)) this.entries.push(JSON.parse(localStorage.getItem(name)));
-      }
-    } catch { /* no storage: what is sent lives as long as the page */ }
+    let names = [];
+    try { names = Object.keys(localStorage); } catch { /* no storage: what is sent lives as long as the page */ }
+    for (const name of names.filter((one) => one.startsWith(this.prefix))) {
+      try {
+        this.entries.push(JSON.parse(localStorage.getItem(name)));
+      } catch { /* not ours, or half written by a crash of the whole machine */ }
+    }
     this.entries.sort((one, other) => one.at - other.at);
     if (this.entries.length) this.pump();
-    return this.entries;
+    return [...this.entries];
   }
 
   find(place) { return this.entries.find((entry) => entry.place === place); }
 
   add(entry) {
     entry.at = Date.now() + performance.now() % 1;
-    const place = this.entries.findIndex((other) => other.place === entry.place && other !== this.current);
-    if (place >= 0) this.entries.splice(place, 1);
+    this.entries = this.entries.filter((other) => other.place !== entry.place || other === this.current);
     this.entries.push(entry);
-    this._keep(entry);
+    try { localStorage.setItem(this.prefix + entry.place, JSON.stringify(entry)); } catch { /* likewise */ }
     this.pump();
   }
 
-  drop(entry) {
-    this.entries = this.entries.filter((other) => other !== entry);
+  // Out of the browser too, unless a newer choice for the same place lies there.
+  forget(entry) {
     try {
       const kept = JSON.parse(localStorage.getItem(this.prefix + entry.place));
       if (kept && kept.at === entry.at) localStorage.removeItem(this.prefix + entry.place);
@@ -68,33 +71,39 @@ class Outbox {
   }
 
   async _send(entry) {
-    const body = new URLSearchParams({ ...entry.fields, ...this.extra?.(entry), csrfmiddlewaretoken: this.token });
+    const fields = { ...entry.fields, ...this.extra?.(entry), user: this.user, csrfmiddlewaretoken: this.token };
     let response;
     let data;
     try {
       response = await fetch(entry.url, {
-        method: "POST", body, headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store",
+        method: "POST", body: new URLSearchParams(fields), headers: { Accept: "application/json" }, redirect: "manual",
+        cache: "no-store", signal: AbortSignal.timeout?.(Outbox.PATIENCE),
       });
       data = response.headers.get("Content-Type")?.includes("json") ? await response.json() : null;
     } catch {
       this._wait("unsent");
       return;
     }
-    if (response.ok && data) {
-      this.delay = 0;
-      if (this.state !== "saving") this._tell("saving");
-      this.drop(entry);
-      this.onSaved(entry, data);
-    } else if (response.status === 403 && (!data || data.error === "login" || data.error === "other")) {
+    const { status } = response;
+    if (data?.error === "other") {
+      this._wait("other");
+    } else if (status === 403 && (!data || data.error === "login")) {
       // Logged out, or logged in anew elsewhere, which changes the token of the forms.
-      if (await this._freshToken()) return;
-      this._wait("login");
-    } else if (data && response.status < 500) {
-      this.delay = 0;
-      this.drop(entry);
-      this.onRefused(entry, data);
-    } else {
+      if (!await this._freshToken()) this._wait("login");
+    } else if (!data || status >= 500) {
+      this.entries = [...this.entries.filter((other) => other !== entry), entry]; // the others need not wait for this one
       this._wait("unsent");
+    } else {
+      this.delay = 0;
+      this.tried = false;
+      if (this.state !== "saving") this._tell("saving");
+      this.entries = this.entries.filter((other) => other !== entry);
+      if (response.ok) {
+        this.forget(entry);
+        this.onSaved(entry, data);
+      } else if (!this.onRefused(entry, data)) {
+        this.forget(entry);
+      }
     }
   }
 
@@ -102,8 +111,7 @@ class Outbox {
   async _freshToken() {
     try {
       const page = await (await fetch(this.tokenPage, { redirect: "manual", cache: "no-store" })).text();
-      const token = new DOMParser().parseFromString(page, "text/html")
-        .querySelector("#judge [name=csrfmiddlewaretoken], form [name=csrfmiddlewaretoken]")?.value;
+      const token = new DOMParser().parseFromString(page, "text/html").querySelector("form [name=csrfmiddlewaretoken]")?.value;
       const isNew = Boolean(token) && !this.tried;
       this.tried = isNew;
       if (token) this.token = token;
@@ -115,7 +123,7 @@ class Outbox {
 
   _wait(state) {
     this.tried = false;
-    this.delay = Math.min(30_000, this.delay * 2 || 1_000);
+    this.delay = Math.min(Outbox.PATIENCE, this.delay * 2 || 1_000);
     this.timer = setTimeout(() => { this.timer = null; this.pump(); }, this.delay);
     this._tell(state);
   }
@@ -123,9 +131,5 @@ class Outbox {
   _tell(state) {
     this.state = state;
     this.onState(state, this.entries.length);
-  }
-
-  _keep(entry) {
-    try { localStorage.setItem(this.prefix + entry.place, JSON.stringify(entry)); } catch { /* no storage */ }
   }
 }

@@ -156,7 +156,7 @@ def test_lost_connection(sit: Sit, campaign: Campaign) -> None:
     desk.person.context.set_offline(True)
     for _ in range(3):
         desk.judge()
-    expect(desk.page.locator("#saved")).to_contain_text("no connection")
+    expect(desk.page.locator("#trouble")).to_contain_text("no connection")
     expect(desk.page.locator("#waiting_text")).to_contain_text("The next answers come when")
     desk.person.context.set_offline(False)
     desk.all_saved()
@@ -171,7 +171,7 @@ def test_ended_session(sit: Sit, campaign: Campaign, cast: Cast, settings: Setti
     desk = sit()
     Session.objects.all().delete()
     desk.judge()
-    expect(desk.page.locator("#saved")).to_contain_text("you have been logged out")
+    expect(desk.page.locator("#trouble")).to_contain_text("you have been logged out")
     expect(desk.page.locator("#login a")).to_be_visible()
     desk.judge()
     assert live(campaign, desk.rater) == 0
@@ -314,7 +314,7 @@ def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: 
         found = Axe().run(desk.page).response["violations"]
         assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
         small = desk.page.locator("#judge .btn:visible").evaluate_all(
-            "all => all.filter(one => one.getBoundingClientRect().height < 38).length"
+            "all => all.filter(one => one.getBoundingClientRect().height < 44).length"
         )
         assert small == 0
         desk.judge()
@@ -345,7 +345,7 @@ def test_a_hundred_answers_and_a_crash_of_everything(browser: Browser) -> None:
                 expect(page.locator("#saved")).to_have_text("Сохранено.")
                 found.kill()
                 keys.press("Digit1", "KeyQ", "KeyS", "Enter")  # into the void: kept in the browser
-                expect(page.locator("#saved")).to_contain_text("нет связи")
+                expect(page.locator("#trouble")).to_contain_text("нет связи")
                 found.services.start()
                 assert judged(found) == 50
                 found.web_start()
