@@ -277,8 +277,10 @@
 
   function toggle(id, focused) {
     at(id).open = !at(id).open;
-    if (at(id).open) focused.focus();
-    else at("answer").focus({ preventScroll: true });
+    if (at(id).open) {
+      focused.focus();
+      at(id).scrollIntoView({ block: "nearest" });
+    } else at("answer").focus({ preventScroll: true });
   }
 
   const always = { // keys that work whatever is on the screen

@@ -12,6 +12,7 @@ from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
 from annotation.models import Campaign, Place, Rater, Skip
+from annotation.services import campaign_close
 from benchmarks.raters import CONFIGURE
 from benchmarks.server import HOST, server
 from corpus.models import Instrument
@@ -26,7 +27,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 # What a keyboard says whose layout is Russian: the place of the key, and the letter that is printed on it.
 RUSSIAN = {
     "Digit1": "1", "Digit2": "2", "Digit4": "4", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
-    "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р", "Enter": "Enter",
+    "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р", "ArrowLeft": "ArrowLeft", "Enter": "Enter",
 }  # fmt: skip
 
 
@@ -257,6 +258,114 @@ def test_skip_flag_and_comment(sit: Sit, campaign: Campaign) -> None:
     keys_at(page).press("Digit1", "KeyQ", "KeyA", "Enter")  # judged after all
     expect(page.locator("#saved")).to_have_text("Saved.")
     assert Skip.objects.get().undone_at is not None
+
+
+def test_passing_by_is_undone(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    passed = desk.answer
+    desk.keys.press("KeyZ", "Digit2")
+    desk.all_saved()
+    desk.keys.press("ArrowLeft")
+    assert desk.answer == passed
+    expect(desk.page.locator("#standing")).to_contain_text("You have passed this answer by.")
+    desk.judge()
+    desk.all_saved()
+    assert Skip.objects.get().undone_at is not None and live(campaign, desk.rater) == 3
+
+
+def test_back_of_the_browser_leads_to_the_answer_before(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    first = desk.judge()
+    second = desk.answer
+    desk.keys.press("Digit2")
+    desk.page.go_back()
+    expect(desk.page.locator("#answer")).to_have_text(first)
+    expect(desk.page.locator("#c-grammatical-1")).to_be_checked()
+    desk.page.go_forward()
+    expect(desk.page.locator("#answer")).to_have_text(second)
+    expect(desk.page.locator("#c-grammatical-2")).to_be_checked()
+    desk.all_saved()
+
+
+def test_what_a_closed_tab_left_is_sent_from_the_list(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.page.route("**/rate/*-*/", lambda route: route.abort())
+    desk.judge()
+    expect(desk.page.locator("#trouble")).to_contain_text("no connection")
+    desk.page.close(run_before_unload=False)
+    desk.person.complaints.clear()
+    page = desk.person.context.new_page()
+    page.goto("/rate/")
+    expect(page.get_by_text("What was still waiting in this browser is saved. Answers: 1")).to_be_visible()
+    assert live(campaign, desk.rater) == 3
+    assert page.evaluate("Object.keys(localStorage).filter((one) => one.startsWith('luria-outbox'))") == []
+
+
+def test_somebody_else_logged_in_meanwhile(
+    sit: Sit, campaign: Campaign, cast: Cast, raters: list[Rater], settings: Settings, live_server: LiveServer
+) -> None:
+    """The choice is kept for whoever made it, and is never saved as another's."""
+    desk = sit()
+
+    def log_in(rater: Rater) -> None:
+        session = cast.client(rater.user).cookies[settings.SESSION_COOKIE_NAME].value
+        cookie = {"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}
+        desk.person.context.add_cookies([cookie])
+
+    log_in(raters[1])
+    desk.judge()
+    expect(desk.page.locator("#trouble")).to_contain_text("somebody else is logged in")
+    assert Judgement.objects.count() == 0
+    log_in(raters[0])
+    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.all_saved()
+    assert live(campaign, raters[0]) == 3 and live(campaign, raters[1]) == 0
+    desk.person.complaints.clear()  # 403, as it should be
+
+
+def test_a_server_in_trouble_stops_one_answer_and_not_the_others(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    broken = desk.page.url
+    desk.page.route(broken, lambda route: route.fulfill(status=500, body="broken"))
+    desk.judge()
+    desk.judge()
+    expect(desk.page.locator("#trouble")).to_contain_text("Not saved yet")
+    expect(desk.page.locator("#trouble")).to_contain_text("Waiting: 1")
+    desk.page.unroute_all(behavior="ignoreErrors")
+    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 6
+    desk.person.complaints.clear()
+
+
+def test_a_conflict_is_not_forgotten_by_a_reload(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    other = desk.person.context.new_page()
+    other.goto(desk.page.url)
+    keys_at(other).press("Digit2", "KeyW", "KeyS", "Enter")
+    expect(other.locator("#saved")).to_have_text("Saved.")
+    desk.judge()
+    expect(desk.page.locator("#told")).to_contain_text("Stored:")
+    desk.page.reload()
+    keys_at(desk.page)
+    told = desk.page.locator("#told")
+    expect(told).to_contain_text("Chosen here: Grammatically correct? Yes")
+    told.get_by_role("button", name="Leave what is stored").click()
+    desk.page.reload()
+    keys_at(desk.page)
+    expect(desk.page.locator("#told div")).to_have_count(0)
+    assert set(Judgement.objects.values_list("value", flat=True)) == {0.0}
+    desk.person.complaints.clear()  # 409, as it should be
+
+
+def test_a_campaign_closed_meanwhile(sit: Sit, campaign: Campaign, cast: Cast) -> None:
+    desk = sit()
+    campaign_close(campaign=campaign, actor=cast.alice)
+    desk.judge()
+    expect(desk.page.locator("#waiting_text")).to_contain_text("This campaign is closed")
+    expect(desk.page.get_by_role("link", name="To the first page of rating")).to_be_visible()
+    assert live(campaign, desk.rater) == 0
+    desk.person.complaints.clear()  # 409, as it should be
 
 
 def test_training_shows_what_is_right(sit: Sit, campaign: Campaign, cast: Cast, raters: list[Rater]) -> None:
