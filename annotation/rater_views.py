@@ -165,8 +165,8 @@ def rate_home(request: SignedIn) -> HttpResponse:
         rater = rater_of(request.user, member.study_id)
         for campaign in member.study.campaigns.filter(state=Campaign.State.OPEN).order_by("opened_at"):
             tally = tally_of(campaign.pk, rater.pk if rater else 0)
-
-            waiting.append({"campaign": campaign, "study": member.study, "progress": tally})
+            outbox = f"{rater.pk}:{campaign.pk}" if rater else ""
+            waiting.append({"campaign": campaign, "study": member.study, "progress": tally, "outbox": outbox})
     deciding = [
         {"campaign": campaign, "study": campaign.study, "left": len(items_to_decide(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
@@ -433,6 +433,7 @@ def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
         ],
         "page": page,
         "rows": rows,
+        "outbox": f"{rater.pk}:{campaign.pk}",
         "progress": tally_of(campaign.pk, rater.pk),
         "is_open": campaign.state == Campaign.State.OPEN,
     }
