@@ -7,7 +7,7 @@ from typing import Any, cast
 from django import forms
 from django.http import QueryDict
 from django.utils.formats import number_format
-from django.utils.translation import gettext as _t
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.places import Remark
@@ -150,7 +150,7 @@ class Row:
 
 def value_label(criterion: Criterion, value: float) -> str:
     if set(criterion.scale) == {0, 1}:
-        return _t("Yes") if value == 1 else _t("No")
+        return gettext("Yes") if value == 1 else gettext("No")
     return number_format(value)
 
 

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy as _lazy
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -62,10 +62,10 @@ View = Callable[..., HttpResponse]
 PAGE = 50
 
 SKIP_REASONS = [
-    ("Digit1", "1", _lazy("I cannot decide")),
-    ("Digit2", "2", _lazy("The words or the answer are shown wrongly")),
-    ("Digit3", "3", _lazy("It names or concerns somebody I know")),
-    ("Digit4", "4", _lazy("The text is offensive or disturbing")),
+    ("Digit1", "1", gettext_lazy("I cannot decide")),
+    ("Digit2", "2", gettext_lazy("The words or the answer are shown wrongly")),
+    ("Digit3", "3", gettext_lazy("It names or concerns somebody I know")),
+    ("Digit4", "4", gettext_lazy("The text is offensive or disturbing")),
 ]
 
 

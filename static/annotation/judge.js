@@ -111,6 +111,8 @@
         if (verdict === "more" && queue.length === 0) verdict = "later";
       } else if (answer.message) {
         over = answer.message;
+      } else {
+        verdict = "later"; // logged out: the first page asks to log in
       }
     } catch {
       verdict = "later"; // the way to the first page is shown; it asks again
@@ -215,14 +217,15 @@
     show(earlier, isNew);
   }
 
+  // An answer that is not on this page, or why it cannot be had: nothing while another is being read.
   async function read(place) {
-    if (isFetching) return null;
+    if (isFetching) return {};
     isFetching = true;
     try {
       const response = await fetch(`/rate/${place}/`, { headers: { Accept: "application/json" }, redirect: "manual", cache: "no-store" });
-      return response.ok ? await response.json() : null;
+      return await response.json();
     } catch {
-      return null;
+      return { error: "unsent" };
     } finally {
       isFetching = false;
     }
@@ -237,10 +240,10 @@
     } else if (before) {
       const asked = card;
       const answer = await read(before);
-      if (!answer) {
-        if (!isFetching) desk.tell(say.unread, { place: before });
-        return;
-      }
+      if (answer.error) desk.tell(answer.message ?? (answer.error === "unsent" ? say.unread : say.loggedout), { place: before });
+      if (answer.error === "login") at("login").hidden = false;
+      if (!answer.card) return;
+      desk.untell(before);
       before = answer.before;
       past.unshift(answer.card);
       if (card === asked) lookAgain(answer.card); // or the rater has gone on meanwhile
@@ -250,7 +253,7 @@
   addEventListener("popstate", async ({ state }) => {
     if (!state?.place || feedbackFor !== null || over || state.place === card?.place) return;
     const mine = [...past, ...returns, ...queue].find((one) => one.place === state.place);
-    const found = mine ?? (await read(state.place))?.card;
+    const found = mine ?? (await read(state.place)).card;
     if (found && history.state?.place === state.place) lookAgain(found, false);
   });
 
@@ -269,6 +272,11 @@
     const why = own.value.trim() || reason.value;
     if (why) skip(why);
     else own.focus();
+  });
+  at("skip_form").addEventListener("input", ({ target, currentTarget }) => { // one reason: the later one
+    const { own, reason } = currentTarget.elements;
+    if (target !== own) own.value = "";
+    else if (own.value) reason.forEach((radio) => { radio.checked = false; });
   });
   at("back").addEventListener("click", (event) => {
     event.preventDefault();
@@ -301,11 +309,12 @@
   }
 
   function typing(event) { // in a field the letters are letters
-    if (event.code === "Escape" || (event.code === "Enter" && event.ctrlKey)) {
-      event.preventDefault();
-      at("answer").focus({ preventScroll: true });
-      if (event.code === "Enter" && event.target === desk.comment) form.requestSubmit();
-    }
+    const isSent = event.code === "Enter" && event.ctrlKey;
+    if (event.code !== "Escape" && !isSent) return;
+    event.preventDefault();
+    at("answer").focus({ preventScroll: true });
+    if (isSent) event.target.form.requestSubmit();
+    else at("skip").open = false; // or the next digit would be a reason
   }
 
   document.addEventListener("keydown", (event) => {
@@ -314,7 +323,7 @@
     if (event.ctrlKey || event.shiftKey) return;
     const code = event.code.replace("Numpad", /\d$/.test(event.code) ? "Digit" : "");
     if (code === "Enter") {
-      if (event.target.matches("a, summary, button")) return;
+      if (event.target.matches("a, summary, button, #skip_form *")) return;
       event.preventDefault();
       if (feedbackFor === null) { if (card) form.requestSubmit(); } else if (!at("feedback").hidden) afterFeedback();
     } else if (code === "Escape") {

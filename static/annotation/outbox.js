@@ -39,6 +39,7 @@ class Outbox {
     this.entries = this.entries.filter((other) => other.place !== entry.place || other === this.current);
     this.entries.push(entry);
     try { localStorage.setItem(this.prefix + entry.place, JSON.stringify(entry)); } catch { /* likewise */ }
+    if (this.timer) this._tell(this.state); // one more waits
     this.pump();
   }
 

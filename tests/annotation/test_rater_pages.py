@@ -89,6 +89,13 @@ def test_back_leads_to_the_own_previous_answer(campaign: Campaign, raters: list[
     assert 'id="back" href="/rate/c/' in page(client, url(first))
 
 
+def test_reasons_to_pass_by_speak_the_raters_language(campaign: Campaign, raters: list[Rater]) -> None:
+    client = Client(headers={"accept-language": "ru"})
+    client.force_login(raters[0].user)
+    text = page(client, url(take(campaign, raters[0])))
+    assert 'value="Не могу решить"' in text and "I cannot decide" not in text
+
+
 def test_missing_choices_are_named_and_the_others_kept(campaign: Campaign, raters: list[Rater]) -> None:
     client = signed_in(raters[0])
     place = take(campaign, raters[0])

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
@@ -11,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.models import Campaign, Place, Rater, Skip
+from annotation.models import Campaign, Guideline, Place, Rater, Skip
 from annotation.services import campaign_close
 from benchmarks.raters import CONFIGURE
 from benchmarks.server import HOST, server
@@ -26,8 +27,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 # What a keyboard says whose layout is Russian: the place of the key, and the letter that is printed on it.
 RUSSIAN = {
-    "Digit1": "1", "Digit2": "2", "Digit4": "4", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
+    "Digit1": "1", "Digit2": "2", "Digit4": "4", "Digit5": "5", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
     "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р", "ArrowLeft": "ArrowLeft", "Enter": "Enter",
+    "Escape": "Escape",
 }  # fmt: skip
 
 
@@ -158,6 +160,7 @@ def test_lost_connection(sit: Sit, campaign: Campaign) -> None:
     for _ in range(3):
         desk.judge()
     expect(desk.page.locator("#trouble")).to_contain_text("no connection")
+    expect(desk.page.locator("#trouble")).to_contain_text("Waiting: 3")
     expect(desk.page.locator("#waiting_text")).to_contain_text("The next answers come when")
     desk.person.context.set_offline(False)
     desk.all_saved()
@@ -183,6 +186,21 @@ def test_ended_session(sit: Sit, campaign: Campaign, cast: Cast, settings: Setti
     desk.page.evaluate("dispatchEvent(new Event('focus'))")
     desk.all_saved()
     assert live(campaign, desk.rater) == 6
+    desk.person.complaints.clear()  # 403, as it should be
+
+
+def test_going_back_after_the_session_has_ended(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.judge()
+    desk.all_saved()
+    desk.page.reload()  # what was judged before is not on this page
+    keys = keys_at(desk.page)
+    here = desk.answer
+    Session.objects.all().delete()
+    keys.press("KeyU")
+    expect(desk.page.locator("#told")).to_contain_text("You have been logged out.")
+    expect(desk.page.locator("#login a")).to_be_visible()
+    assert desk.answer == here
     desk.person.complaints.clear()  # 403, as it should be
 
 
@@ -271,6 +289,28 @@ def test_passing_by_is_undone(sit: Sit, campaign: Campaign) -> None:
     desk.judge()
     desk.all_saved()
     assert Skip.objects.get().undone_at is not None and live(campaign, desk.rater) == 3
+
+
+def test_a_reason_is_left_by_escape_and_sent_by_enter(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.keys.press("KeyZ", "Digit5")
+    desk.page.locator("#own").press_sequentially("1")
+    desk.keys.press("Escape", "Digit1")  # a judgement again, and no reason
+    expect(desk.page.locator("#c-grammatical-1")).to_be_checked()
+    expect(desk.page.locator("#skip_form")).to_be_hidden()
+    judged_by_and_by = desk.answer
+    desk.keys.press("KeyQ", "KeyA", "KeyZ")
+    desk.page.locator("#reason-2").check()  # with a mouse, though all is chosen
+    desk.keys.press("Enter")
+    desk.all_saved()
+    skip = Skip.objects.select_related("item").get()
+    assert (skip.item.display_text, skip.reason) == (judged_by_and_by, "The words or the answer are shown wrongly")
+    desk.keys.press("KeyZ", "Digit5")
+    desk.page.locator("#own").press_sequentially("не знаю")
+    desk.page.keyboard.press("Control+Enter")
+    desk.all_saved()
+    assert set(Skip.objects.values_list("reason", flat=True)) == {skip.reason, "не знаю"}
+    assert live(campaign, desk.rater) == 0
 
 
 def test_back_of_the_browser_leads_to_the_answer_before(sit: Sit, campaign: Campaign) -> None:
@@ -409,7 +449,55 @@ def test_without_scripts(
     assert live(campaign, raters[0]) == 6 and Skip.objects.count() == 1
 
 
-@pytest.mark.parametrize("width", [390, 1280])
+def faults(page: Page) -> list[tuple[str, list[str]]]:
+    found = Axe().run(page).response["violations"]
+    return [(one["id"], [node["html"] for node in one["nodes"]]) for one in found]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_state_is_for_everybody(sit: Sit, campaign: Campaign, scheme: Literal["light", "dark"]) -> None:
+    guideline = guideline_of_campaign(campaign)
+    desk = sit()
+    page = desk.page
+    page.emulate_media(color_scheme=scheme)
+    expect(page.locator(f"html[data-bs-theme={scheme}]")).to_be_attached()
+    desk.keys.press("KeyH", "Digit1", "Enter")
+    expect(page.locator("#rules")).to_contain_text(guideline)
+    desk.keys.press("KeyZ")
+    assert faults(page) == []
+    desk.keys.press("Escape", "KeyX", "KeyV", "KeyC", "Escape")
+    assert faults(page) == []
+    desk.judge("KeyX")
+    desk.keys.press("KeyZ", "Digit1")
+    desk.all_saved()
+    desk.person.context.set_offline(True)
+    while page.locator("#desk").is_visible():
+        desk.judge()
+    expect(page.locator("#trouble")).to_contain_text("no connection")
+    assert faults(page) == []
+    desk.keys.press("KeyU")
+    expect(page.locator("#standing")).to_contain_text("You have judged this answer.")
+    assert faults(page) == []
+    desk.person.context.set_offline(False)
+    page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.all_saved()
+    for address in ("/rate/", f"/rate/c/{campaign.pk}/mine/", f"/rate/c/{campaign.pk}/mine/?only=skipped"):
+        page.goto(address)
+        assert faults(page) == []
+    desk.person.complaints.clear()  # the browser reports each failed attempt
+
+
+def guideline_of_campaign(campaign: Campaign) -> str:
+    text = "Согласование и управление."
+    rubric = campaign.round.rubric.slug
+    made = Guideline.objects.create(study=campaign.study, rubric_slug=rubric, version=90, text=f"# Правила\n\n{text}")
+    campaign.round.guideline_version = made.version
+    campaign.round.save(update_fields=["guideline_version"])
+    return text
+
+
+# 640 and 320 pixels are what 1280 leave at 200 % and 400 %.
+@pytest.mark.parametrize("width", [320, 390, 640, 1280])
 def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: int) -> None:
     items = list(campaign.items.order_by("position")[:3])
     for item, text in zip(
@@ -420,8 +508,7 @@ def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: 
     desk = sit(width=width)
     for _ in items:
         assert desk.page.evaluate("document.documentElement.scrollWidth") <= width
-        found = Axe().run(desk.page).response["violations"]
-        assert [(one["id"], [node["html"] for node in one["nodes"]]) for one in found] == []
+        assert faults(desk.page) == []
         small = desk.page.locator("#judge .btn:visible").evaluate_all(
             "all => all.filter(one => one.getBoundingClientRect().height < 44).length"
         )
@@ -429,6 +516,20 @@ def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: 
         desk.judge()
     assert desk.page.locator("img").count() == 0
     desk.all_saved()
+
+
+def test_what_is_written_is_not_behind_the_button(sit: Sit) -> None:
+    """On a phone the button to go on lies over the page's end."""
+    desk = sit(width=390)
+    desk.keys.press("KeyC")
+    for field in ("#comment", "#own"):
+        if field == "#own":
+            desk.keys.press("Escape", "KeyZ", "Digit5")
+        expect(desk.page.locator(field)).to_be_focused()
+        assert desk.page.locator(field).evaluate(
+            """one => { const box = one.getBoundingClientRect();
+                return document.elementFromPoint(box.left + 9, box.bottom - 4) === one; }"""
+        )
 
 
 def test_a_hundred_answers_and_a_crash_of_everything(browser: Browser) -> None:
