@@ -171,7 +171,9 @@ def rate_home(request: SignedIn) -> HttpResponse:
         {"campaign": campaign, "study": campaign.study, "left": len(items_to_decide(campaign, counted_only=False))}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
     ]
-    return render(request, "annotation/rate_home.html", {"waiting": waiting, "deciding": deciding})
+    own = Rater.objects.filter(user=request.user).order_by("pk").values_list("pk", flat=True)
+    context = {"waiting": waiting, "deciding": deciding, "own_raters": " ".join(map(str, own))}
+    return render(request, "annotation/rate_home.html", context)
 
 
 @for_raters

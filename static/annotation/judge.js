@@ -174,8 +174,7 @@
     for (const [code, value] of Object.entries(said.chosen)) fields[`c-${code}`] = value;
     remember({ ...card, ...said, done: true, state: "done" });
     if (card.training && !wasSeen) { // what is right comes with the answer of the server
-      feedbackFor = card.place;
-      desk.waitForFeedback();
+      awaitFeedback();
     }
     add({ kind: "judge", place: card.place, url: card.url, version: versions.get(card.place), fields, said });
     if (feedbackFor === null) goOn();
@@ -186,6 +185,11 @@
     remember({ ...card, ...nothing, state: "skipped" });
     add({ kind: "skip", place: card.place, url: card.skip_url, fields: { reason }, said: nothing });
     goOn();
+  }
+
+  function awaitFeedback() {
+    feedbackFor = card.place;
+    desk.waitForFeedback();
   }
 
   function afterFeedback() {
@@ -353,8 +357,10 @@
   for (let i = queue.length - 1; i >= 0; i -= 1) if (gone.has(queue[i].place)) queue.splice(i, 1);
   const left = outbox.find(card.place);
   if (left) {
-    remember(left.kind === "judge" ? { ...card, ...left.said, done: true, state: "done" } : { ...card, state: "skipped" });
-    goOn();
+    const isJudged = left.kind === "judge";
+    remember(isJudged ? { ...card, ...left.said, done: true, state: "done" } : { ...card, state: "skipped" });
+    if (isJudged && card.training && !card.done) awaitFeedback();
+    else goOn();
   }
   form.dataset.keys = "bound"; // for whoever presses keys faster than any person
 })();

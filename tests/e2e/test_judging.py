@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
-from annotation.models import Campaign, Guideline, Place, Rater, Skip
+from annotation.models import Campaign, Guideline, Item, Place, Rater, Skip
 from annotation.services import campaign_close
 from benchmarks.raters import CONFIGURE
 from benchmarks.server import HOST, server
@@ -27,9 +27,9 @@ pytestmark = [pytest.mark.e2e, pytest.mark.django_db(transaction=True)]
 
 # What a keyboard says whose layout is Russian: the place of the key, and the letter that is printed on it.
 RUSSIAN = {
-    "Digit1": "1", "Digit2": "2", "Digit4": "4", "Digit5": "5", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
-    "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р", "ArrowLeft": "ArrowLeft", "Enter": "Enter",
-    "Escape": "Escape",
+    "Digit1": "1", "Digit2": "2", "Digit5": "5", "KeyQ": "й", "KeyW": "ц", "KeyA": "ф", "KeyS": "ы", "KeyX": "ч",
+    "KeyZ": "я", "KeyU": "г", "KeyV": "м", "KeyC": "с", "KeyH": "р",
+    "ArrowLeft": "ArrowLeft", "Enter": "Enter", "Escape": "Escape",
 }  # fmt: skip
 
 
@@ -341,6 +341,28 @@ def test_what_a_closed_tab_left_is_sent_from_the_list(sit: Sit, campaign: Campai
     assert page.evaluate("Object.keys(localStorage).filter((one) => one.startsWith('luria-outbox'))") == []
 
 
+def test_what_waited_for_a_campaign_that_closed_is_not_lost_in_silence(
+    sit: Sit, campaign: Campaign, cast: Cast
+) -> None:
+    desk = sit()
+    desk.page.route("**/rate/*-*/", lambda route: route.abort())
+    desk.judge()
+    desk.judge()
+    expect(desk.page.locator("#trouble")).to_contain_text("Waiting: 2")
+    desk.page.close(run_before_unload=False)
+    campaign_close(campaign=campaign, actor=cast.alice)
+    page = desk.person.context.new_page()
+    page.goto("/rate/")
+    box = page.locator("[data-raters]:visible")
+    expect(box).to_contain_text("This campaign is closed.")
+    expect(box).to_contain_text("Answers: 2")
+    page.reload()
+    expect(page.get_by_role("heading", name="Rating")).to_be_visible()
+    expect(box).to_have_count(0)  # said once
+    assert live(campaign, desk.rater) == 0
+    desk.person.complaints.clear()  # 409, as it should be
+
+
 def test_somebody_else_logged_in_meanwhile(
     sit: Sit, campaign: Campaign, cast: Cast, raters: list[Rater], settings: Settings, live_server: LiveServer
 ) -> None:
@@ -408,14 +430,19 @@ def test_a_campaign_closed_meanwhile(sit: Sit, campaign: Campaign, cast: Cast) -
     desk.person.complaints.clear()  # 409, as it should be
 
 
-def test_training_shows_what_is_right(sit: Sit, campaign: Campaign, cast: Cast, raters: list[Rater]) -> None:
-    item = campaign.items.order_by("-position").first()
+@pytest.fixture
+def training(cast: Cast, campaign: Campaign) -> Item:
+    item = campaign.items.get(position=campaign.n_items)
     item.places.all().delete()
     item.purpose, item.expected, item.explanation = "training", YES | {"order": 0.0}, "Порядок <b>непривычен</b>."
     item.save(update_fields=["purpose", "expected", "explanation"])
     campaign.training_round = Round.objects.create(study=cast.study, rubric=campaign.round.rubric, purpose="training")
     campaign.save(update_fields=["training_round"])
-    desk = sit(1)
+    return item
+
+
+def test_training_shows_what_is_right(sit: Sit, campaign: Campaign, training: Item) -> None:
+    desk = sit()
     expect(desk.page.locator("#training")).to_be_visible()
     desk.judge()
     feedback = desk.page.locator("#feedback")
@@ -427,6 +454,24 @@ def test_training_shows_what_is_right(sit: Sit, campaign: Campaign, cast: Cast, 
     desk.judge()
     desk.all_saved()
     assert live(campaign, desk.rater) == 3
+
+
+def test_training_shows_what_is_right_after_a_crash_too(sit: Sit, campaign: Campaign, training: Item) -> None:
+    desk = sit()
+    desk.page.route("**/rate/*-*/", lambda route: route.abort())
+    desk.judge()
+    expect(desk.page.locator("#trouble")).to_contain_text("no connection")
+    expect(desk.page.locator("#judge")).to_be_hidden()
+    address = desk.page.url
+    desk.page.close(run_before_unload=False)
+    page = desk.person.context.new_page()
+    page.goto(address)
+    expect(page.locator("#feedback")).to_contain_text("Natural word order? No")
+    expect(page.locator("#answer")).to_have_text(training.display_text)
+    Keys(page).press("Enter", "Digit1", "KeyQ", "KeyA", "Enter")
+    expect(page.locator("#saved")).to_have_text("Saved.")
+    assert live(campaign, desk.rater) == 3
+    desk.person.complaints.clear()  # the browser reports each failed attempt
 
 
 def test_without_scripts(
