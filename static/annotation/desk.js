@@ -88,7 +88,10 @@ class Desk {
     at("back").hidden = !hasBack;
     this.missing(false);
     at("answer").focus({ preventScroll: true }); // a screen reader reads it; keys need no focus
-    scrollTo(0, 0);
+    // A window that is low or zoomed in begins with the answer, unless something is said above it.
+    const isTold = !at("trouble").hidden || at("told").childElementCount > 0;
+    if (innerHeight < 500 && !isTold) at("desk").scrollIntoView();
+    else scrollTo(0, 0);
   }
 
   laid(isLaid) {

@@ -563,6 +563,14 @@ def test_wide_and_narrow_and_for_everybody(sit: Sit, campaign: Campaign, width: 
     desk.all_saved()
 
 
+def test_a_zoomed_page_begins_with_the_answer(sit: Sit) -> None:
+    desk = sit()
+    desk.page.set_viewport_size({"width": 640, "height": 400})  # 1280 × 800 at 200 %
+    desk.judge()
+    for shown in ("#answer", "#judge fieldset:last-of-type"):
+        expect(desk.page.locator(shown)).to_be_in_viewport(ratio=1)
+
+
 def test_what_is_written_is_not_behind_the_button(sit: Sit) -> None:
     """On a phone the button to go on lies over the page's end."""
     desk = sit(width=390)
