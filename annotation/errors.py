@@ -55,3 +55,11 @@ class CommentTooLongError(Exception):
 
 class NotUndecidedError(Exception):
     """The raters' majority decided this answer: there is nothing to adjudicate."""
+
+
+class GuidelineUnchangedError(Exception):
+    """The newest version has this very text."""
+
+
+class GuidelineStaleError(Exception):
+    """The rules are no longer those that the author had before them."""

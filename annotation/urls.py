@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation import adjudication_views, import_views, rater_views, views
+from annotation import adjudication_views, guideline_views, import_views, rater_views, views
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
@@ -28,5 +28,13 @@ urlpatterns = [
     path("studies/<slug:slug>/campaigns/<int:pk>/close/", views.campaign_end, name="campaign_close"),
     path("studies/<slug:slug>/campaigns/<int:pk>/adjudicator/", views.adjudicator_name, name="adjudicator_name"),
     path("studies/<slug:slug>/campaigns/<int:pk>/withdraw/", views.label_take_out, name="label_withdraw"),
+    path("studies/<slug:slug>/guidelines/", guideline_views.guideline_list, name="guideline_list"),
+    path("studies/<slug:slug>/guidelines/new/", guideline_views.guideline_new, name="guideline_new"),
+    path("studies/<slug:slug>/guidelines/<int:number>/", guideline_views.guideline, name="guideline"),
+    path(
+        "studies/<slug:slug>/guidelines/<int:number>/compare/",
+        guideline_views.guideline_compare,
+        name="guideline_compare",
+    ),
     path("studies/<slug:slug>/raters/<int:pk>/", views.rater_state, name="rater_state"),
 ]
