@@ -63,3 +63,19 @@ class GuidelineUnchangedError(Exception):
 
 class GuidelineStaleError(Exception):
     """The rules are no longer those that the author had before them."""
+
+
+class AnswerNotUsableError(Exception):
+    """The answer is not one that raters could judge: withdrawn, not counted, not finished, or a refusal of a reply."""
+
+
+class ReferenceExistsError(Exception):
+    """The answer is a reference of this rubric already."""
+
+
+class ReferenceUsedError(Exception):
+    """A campaign has copied the reference: what it says is right stays as raters were told."""
+
+
+class ReferenceStaleError(Exception):
+    """The reference is no longer what the author of a change had before them."""

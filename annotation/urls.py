@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation import adjudication_views, guideline_views, import_views, rater_views, views
+from annotation import adjudication_views, guideline_views, import_views, rater_views, reference_views, views
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
@@ -36,5 +36,10 @@ urlpatterns = [
         guideline_views.guideline_compare,
         name="guideline_compare",
     ),
+    path("studies/<slug:slug>/references/", reference_views.reference_list, name="reference_list"),
+    path("studies/<slug:slug>/references/answers/", reference_views.reference_answers, name="reference_answers"),
+    path("studies/<slug:slug>/references/answers/<uuid:answer>/", reference_views.reference_new, name="reference_new"),
+    path("studies/<slug:slug>/references/<int:pk>/", reference_views.reference, name="reference"),
+    path("studies/<slug:slug>/references/<int:pk>/state/", reference_views.reference_state, name="reference_state"),
     path("studies/<slug:slug>/raters/<int:pk>/", views.rater_state, name="rater_state"),
 ]

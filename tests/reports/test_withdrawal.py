@@ -14,8 +14,10 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.adjudication import adjudication_record
-from annotation.models import Campaign, Item, Rater
+from annotation.guideline_services import guideline_newest, guideline_write, state_of
+from annotation.models import Campaign, Item, Rater, Reference
 from annotation.places import label_withdraw, place_skip
+from annotation.reference_services import Right, reference_add
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.services import INCOMPLETE
@@ -24,7 +26,7 @@ from reports.exports import EXPORTS
 from reports.withdrawal import Way, participant_withdraw
 from scoring.models import Judgement
 from scoring.selectors import labels_of
-from scoring.services import paper_rubric
+from scoring.services import PAPER_RUBRIC, paper_rubric
 from studies.models import AuditEntry, Blinding
 from surveys.exclusion_services import sitting_exclude
 from surveys.models import Exposure, ImportBatch, Participant, Question, QuestionResponse, Survey
@@ -107,7 +109,10 @@ def raters(cast: Cast) -> list[Rater]:
 
 @pytest.fixture
 def judged(cast: Cast, person: Participant, other: Participant, raters: list[Rater]) -> Campaign:
-    """A closed campaign whose adjudicator, researcher and one rater quote the answer in their reasons."""
+    """A closed campaign whose adjudicator, researcher and one rater quote the answer in their reasons.
+
+    One of the person's answers is a reference, the explanation of another's quotes it, and so do the rules.
+    """
     campaign = make_campaign(cast.study, cast.alice, k=2, title="Closed", adjudicator=raters[2].user)
     item = campaign.items.get(answer__sitting__respondent=person.respondent, answer__stimulus__position=1)
     post(give(item, raters[0]), raters[0], YES)
@@ -121,6 +126,17 @@ def judged(cast: Cast, person: Participant, other: Participant, raters: list[Rat
     place_skip(place_uuid=passed.uuid, user_id=raters[1].user_id, reason=f"как «{TEXT}»", ahead=0)
     campaign_close(campaign=campaign, actor=cast.alice)
     adjudication_record(item_uuid=item.uuid, rater_id=raters[2].pk, values=YES, reason=f"«{TEXT}» — так говорят")
+    for answer in (item.answer, neighbour.answer):
+        right = Right(purpose="gold", values=YES, explanation=f"ср. «{TEXT}»")
+        reference_add(study=cast.study, answer=answer, rubric=PAPER_RUBRIC, right=right, actor=cast.alice)
+    guideline_write(
+        study=cast.study,
+        rubric_slug=PAPER_RUBRIC,
+        text=f"Например, «{TEXT}».",
+        note=f"пример: {TEXT}",
+        seen=state_of(guideline_newest(cast.study, PAPER_RUBRIC)),
+        actor=cast.alice,
+    )
     return campaign
 
 
@@ -148,7 +164,10 @@ def test_no_column_of_the_database_holds_the_words(person: Participant, judged: 
         "corpus_answer.text",
         "corpus_answerrevision.text",
         "corpus_sitting.standing_reason",
+        "annotation_guideline.note",
+        "annotation_guideline.text",
         "annotation_item.display_text",
+        "annotation_reference.explanation",
         "annotation_skip.reason",
         "scoring_judgement.reason",
         "studies_auditentry.detail",
@@ -177,8 +196,10 @@ def addresses(campaign: Campaign, person: Participant) -> Iterator[str]:
         "sitting_pk": sitting.pk,
         "key": uuid4(),
         "shape": "wide",
+        "answer": item.answer.blind_id,
     }
-    pks = {"campaign": campaign.pk, "survey": person.survey_id}
+    reference = Reference.objects.filter(study=campaign.study, answer=item.answer).first()
+    pks = {"campaign": campaign.pk, "survey": person.survey_id, "reference": reference.pk if reference else 1}
     for route, pattern in PAGES:
         names = list(pattern.pattern.converters)
         if pattern.name == "export_file":
@@ -226,15 +247,9 @@ def test_no_page_and_no_file_shows_the_words(
     paths = list(addresses(judged, person))
     before, answered = seen_at(clients, paths)
     assert answered > 60
-    for expected in (
-        "answers.csv",
-        "annotations.csv",
-        "judgements.csv",
-        "/sittings/",
-        "/decide/",
-        "/results/answers/",
-        "/quality/",
-    ):
+    exported = ("answers.csv", "annotations.csv", "judgements.csv")
+    pages = ("/sittings/", "/decide/", "/results/answers/", "/quality/", "/references/", "/guidelines/")
+    for expected in exported + pages:
         assert any(expected in path for path in before), (expected, before)
     participant_withdraw(participant_id=person.pk, way=Way.OWN_LINK)
     after, answered_after = seen_at(clients, paths)
