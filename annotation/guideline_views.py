@@ -11,13 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from annotation.errors import GuidelineStaleError, GuidelineUnchangedError
 from annotation.guideline_forms import RUBRIC_NAMES, GuidelineForm
-from annotation.guideline_services import (
-    guideline_newest,
-    guideline_write,
-    guidelines_of,
-    state_of,
-    text_to_begin_with,
-)
+from annotation.guideline_selectors import guideline_newest, guidelines_of, state_of, text_to_begin_with
+from annotation.guideline_services import guideline_write
 from annotation.models import Guideline
 from corpus.versions import text_compared
 from scoring.services import PAPER_RUBRIC, RUBRICS

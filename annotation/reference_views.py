@@ -32,6 +32,7 @@ from annotation.reference_selectors import (
     answers_alike,
     counts_by_stimulus,
     criteria_of,
+    items_made_of,
     references_of,
     shown,
     stimuli_of,
@@ -169,7 +170,7 @@ def _new_page(
         "alike": answers_alike(study, answer),
         "is_judged": getattr(answer, "is_judged", False),
         "form": form,
-        "back": urlencode({"rubric": rubric.slug, "stimulus": answer.stimulus_id}),
+        "back": urlencode({"rubric": rubric.slug, "stimulus": str(answer.stimulus_id)}),
     }
     return render(request, "annotation/reference_new.html", context, status=status)
 
@@ -226,7 +227,7 @@ def _reference_page(
         "rubrics": RUBRIC_NAMES,
         "row": _row(found, form.criteria),
         "form": form,
-        "editable": found.n_campaigns == 0 and found.answer.outcome != Answer.Outcome.WITHDRAWN,
+        "editable": not items_made_of(found).exists() and found.answer.outcome != Answer.Outcome.WITHDRAWN,
     }
     return render(request, "annotation/reference.html", context, status=status)
 

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
-from annotation.guideline_services import guideline_newest, state_of
+from annotation.guideline_selectors import guideline_newest, state_of
 from annotation.models import Campaign, Guideline, Rater
 from annotation.services import campaign_close, rater_ensure
 from corpus.models import Instrument

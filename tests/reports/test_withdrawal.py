@@ -14,7 +14,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.adjudication import adjudication_record
-from annotation.guideline_services import guideline_newest, guideline_write, state_of
+from annotation.guideline_selectors import guideline_newest, state_of
+from annotation.guideline_services import guideline_write
 from annotation.models import Campaign, Item, Rater, Reference
 from annotation.places import label_withdraw, place_skip
 from annotation.reference_services import Right, reference_add
