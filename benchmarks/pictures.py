@@ -190,6 +190,8 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
         "campaign-new": f"{demo}campaigns/new/",
         "judgement-imports": f"{demo}campaigns/imports/",
         "judgement-upload": f"{demo}campaigns/imports/new/",
+        "guideline-list": f"{demo}guidelines/",
+        "guideline-new": f"{demo}guidelines/new/",
         "results": f"{demo}results/",
         "results-answers": f"{demo}results/answers/",
         "exports": f"{demo}exports/",
@@ -221,6 +223,7 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
             album.take(page, "survey-watch", path=f"{survey}watch/")
             album.take(page, "survey-exclusion", path=f"{survey}exclusion/")
     campaign = urlsplit(page.url).path
+    references(album, page, f"{demo}references/")
     album.take(page, "campaign-answers", path=f"{campaign}answers/")
     album.take(page, "campaign-agreement", path=f"{campaign}agreement/?dawid_skene=1")
     page.goto(f"{album.base}{demo}experiments/")
@@ -231,6 +234,25 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
     album.take(page, "call-list", path=f"{experiment}calls/")
     page.locator("a[href*='/calls/']:not([href$='/calls/'])").first.click()
     album.take(page, "call")
+
+
+def references(album: Album, page: Page, path: str) -> None:
+    """Two answers are made references; then the list of them."""
+    album.take(page, "reference-answers", path=f"{path}answers/")
+    for purpose, explanation in (("training", "Так говорят, хотя и редко."), ("gold", "")):
+        page.goto(f"{album.base}{path}answers/")
+        page.locator("main td a[href*='/references/answers/']").first.click()
+        if explanation:
+            album.take(page, "reference-new")
+        page.locator(f"input[name=purpose][value={purpose}]").check()
+        for code in ("grammatical", "logical", "order"):
+            page.locator(f"input[name=c-{code}]").first.check()
+        page.locator("textarea").fill(explanation)
+        page.locator("main form button.btn-primary").click()
+        page.locator("main nav, main .nav").first.wait_for()
+    album.take(page, "reference-list", path=path)
+    page.locator("main section a").first.click()
+    album.take(page, "reference")
 
 
 def judge_campaign(judge: Page) -> int:
