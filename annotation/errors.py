@@ -1,5 +1,7 @@
 """What the services of rating refuse, each with its name. The views say it in the reader's language."""
 
+from corpus.importing import Problem
+
 
 class NotAMemberError(Exception):
     """Raters are members of the study: its raters, or researchers who rate too."""
@@ -79,3 +81,11 @@ class ReferenceUsedError(Exception):
 
 class ReferenceStaleError(Exception):
     """The reference is no longer what the author of a change had before them."""
+
+
+class ReferencesRefusedError(Exception):
+    """Nothing of a file of references was taken. `problems` are `corpus.importing.Problem`s, all that were found."""
+
+    def __init__(self, problems: list[Problem]) -> None:
+        super().__init__(", ".join(problem.code for problem in problems))
+        self.problems = problems

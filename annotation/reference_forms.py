@@ -8,12 +8,11 @@ from django.utils.translation import gettext_lazy as _
 from annotation.forms import value_label
 from annotation.guideline_forms import lines
 from annotation.models import Reference
-from annotation.reference_services import Right
+from annotation.reference_services import MAX_EXPLANATION, Right
 from corpus.models import Stimulus
 from scoring.models import Criterion
 from studies.forms import StyledForm
 
-MAX_EXPLANATION = 2_000
 PURPOSES = [
     (Reference.Purpose.TRAINING, _("Training: raters judge it first and are then told what is right")),
     (Reference.Purpose.GOLD, _("Gold: mixed in among the others; raters do not learn that it is a check")),
@@ -94,6 +93,13 @@ class ReferenceForm(StyledForm):
             not_attempt=data["not_attempt"],
             explanation=data["explanation"],
         )
+
+
+class ReferencesFileForm(StyledForm):
+    file = forms.FileField(
+        label=_("CSV file"),
+        widget=forms.ClearableFileInput(attrs={"accept": ".csv,text/csv"}),
+    )
 
 
 def initial_of(reference: Reference, seen: str) -> dict[str, Any]:

@@ -6,27 +6,33 @@ reference that is being changed.
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
+from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
 from annotation.errors import (
     AnswerNotUsableError,
     ReferenceExistsError,
+    ReferencesRefusedError,
     ReferenceStaleError,
     ReferenceUsedError,
 )
 from annotation.models import Reference
 from annotation.places import verdicts_of
 from annotation.reference_selectors import answers_usable, criteria_of, items_made_of
+from corpus.importing import Problem
 from corpus.models import Answer
 from scoring.models import Rubric
 from scoring.services import RUBRICS
 from studies.database import violates
 from studies.models import Study, User
 from studies.services import audit_record
+
+MAX_EXPLANATION = 2_000  # characters
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +51,24 @@ class Right:
         """
         verdicts = verdicts_of(criteria_of(rubric), self.values, not_attempt=self.not_attempt)
         return {criterion.code: verdict.value for criterion, verdict in verdicts.items()}
+
+
+@dataclass(frozen=True)
+class FileRow:
+    """What a file says of one answer. `line`: where, to name it."""
+
+    line: int
+    blind_id: UUID
+    right: Right
+
+
+@dataclass(frozen=True)
+class Imported:
+    """How many rows of a file were new, changed something, or said what is known already."""
+
+    new: int
+    changed: int
+    same: int
 
 
 def state_of(reference: Reference) -> str:
@@ -150,6 +174,60 @@ def reference_restore(*, reference: Reference, actor: User) -> None:
         raise AnswerNotUsableError
     if Reference.objects.filter(pk=reference.pk, is_active=False).update(is_active=True):
         audit_record(actor=actor, study=reference.study, action="reference_restore", target=reference)
+
+
+@transaction.atomic
+def references_import(
+    *, study: Study, rubric: str, rows: Sequence[FileRow], actor: User, dry_run: bool = False
+) -> Imported:
+    """All rows or none. What the file does not name stays as it is, and so does whether a reference is put aside.
+
+    A dry run comes to the same result and writes nothing. The same file twice changes nothing. Raises
+    ReferencesRefusedError with every problem; scoring's ValueOutsideScaleError and ValuesMissingError of values that no
+    file was read for.
+    """
+    _study_lock(study)
+    judged_by = RUBRICS[rubric]()
+    answers = Answer.objects.filter(stimulus__instrument__study=study).in_bulk(
+        [row.blind_id for row in rows], field_name="blind_id"
+    )
+    known = {one.answer_id: one for one in Reference.objects.filter(rubric=judged_by, answer__in=answers.values())}
+    counts = Counter[str]()
+    problems = []
+    for row in rows:
+        answer = answers.get(row.blind_id)
+        if answer is None:
+            problems.append(Problem("unknown_answer", row.line))
+            continue
+        stored = known.get(answer.pk)
+        try:
+            counts[_row_take(study, rubric, answer, stored, row.right, actor)] += 1
+        except AnswerNotUsableError:
+            problems.append(Problem("unusable_answer", row.line))
+        except ReferenceUsedError:
+            problems.append(Problem("used_reference", row.line))
+    if problems:
+        raise ReferencesRefusedError(problems)
+    if dry_run:
+        transaction.set_rollback(True)
+    else:
+        audit_record(
+            actor=actor,
+            study=study,
+            action="references_import",
+            target=study,
+            detail={"rubric": rubric, **{name: counts[name] for name in ("new", "changed", "same")}},
+        )
+    return Imported(counts["new"], counts["changed"], counts["same"])
+
+
+def _row_take(study: Study, rubric: str, answer: Answer, stored: Reference | None, right: Right, actor: User) -> str:
+    if stored is None:
+        reference_add(study=study, answer=answer, rubric=rubric, right=right, actor=actor)
+        return "new"
+    before = state_of(stored)
+    after = reference_change(reference=stored, right=right, seen=before, actor=actor)
+    return "same" if state_of(after) == before else "changed"
 
 
 def _present(reference: Reference) -> Reference:

@@ -19,6 +19,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from annotation.errors import (
     AnswerNotUsableError,
     ReferenceExistsError,
+    ReferencesRefusedError,
     ReferenceStaleError,
     ReferenceUsedError,
 )
@@ -26,7 +27,8 @@ from annotation.forms import value_label
 from annotation.guideline_forms import RUBRIC_NAMES
 from annotation.guideline_views import rubric_asked
 from annotation.models import Reference
-from annotation.reference_forms import AnswerSearchForm, ReferenceForm, initial_of
+from annotation.reference_file import MAX_BYTES, problem_text, read_references
+from annotation.reference_forms import AnswerSearchForm, ReferenceForm, ReferencesFileForm, initial_of
 from annotation.reference_selectors import (
     answer_to_mark,
     answers_alike,
@@ -43,6 +45,7 @@ from annotation.reference_services import (
     reference_change,
     reference_restore,
     reference_retire,
+    references_import,
     state_of,
 )
 from corpus.models import Answer
@@ -52,6 +55,7 @@ from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
 PAGE = 50
+PROBLEMS_SHOWN = 50
 SHOWN = ("training", "gold", "retired")
 
 
@@ -249,3 +253,40 @@ def reference_state(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         else:
             messages.success(request, _("Taken back: campaigns that open from now on can use it."))
     return redirect("reference", slug, pk)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def references_file(request: SignedIn, slug: str) -> HttpResponse:
+    """References from a CSV file, all rows or none; `check` reads the file and saves nothing."""
+    study = unblinded_study(request.user, slug)
+    rubric = _rubric(request)
+    criteria = criteria_of(rubric)
+    context: dict[str, Any] = {
+        "study": study,
+        "rubric": rubric.slug,
+        "rubrics": RUBRIC_NAMES,
+        "codes": [criterion.code for criterion in criteria],
+        "form": ReferencesFileForm(),
+    }
+    if request.method == "GET":
+        return render(request, "annotation/reference_file.html", context)
+    form = context["form"] = ReferencesFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return render(request, "annotation/reference_file.html", context, status=400)
+    dry_run = "check" in request.POST
+    try:
+        rows = read_references(form.cleaned_data["file"].read(MAX_BYTES + 1), criteria)
+        found = references_import(study=study, rubric=rubric.slug, rows=rows, actor=request.user, dry_run=dry_run)
+    except ReferencesRefusedError as refused:
+        texts = [problem_text(problem) for problem in refused.problems]
+        context |= {"problems": texts[:PROBLEMS_SHOWN], "more": max(0, len(texts) - PROBLEMS_SHOWN)}
+        return render(request, "annotation/reference_file.html", context, status=400)
+    if dry_run:
+        return render(request, "annotation/reference_file.html", context | {"found": found})
+    messages.success(
+        request,
+        _("The file is taken. New: %(new)s, changed: %(changed)s, as they were: %(same)s.")
+        % {"new": found.new, "changed": found.changed, "same": found.same},
+    )
+    return redirect(f"{reverse('reference_list', args=[slug])}?{urlencode({'rubric': rubric.slug})}")

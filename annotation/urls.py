@@ -39,6 +39,7 @@ urlpatterns = [
     path("studies/<slug:slug>/references/", reference_views.reference_list, name="reference_list"),
     path("studies/<slug:slug>/references/answers/", reference_views.reference_answers, name="reference_answers"),
     path("studies/<slug:slug>/references/answers/<uuid:answer>/", reference_views.reference_new, name="reference_new"),
+    path("studies/<slug:slug>/references/file/", reference_views.references_file, name="references_file"),
     path("studies/<slug:slug>/references/<int:pk>/", reference_views.reference, name="reference"),
     path("studies/<slug:slug>/references/<int:pk>/state/", reference_views.reference_state, name="reference_state"),
     path("studies/<slug:slug>/raters/<int:pk>/", views.rater_state, name="rater_state"),

@@ -4,10 +4,13 @@ from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
+from annotation.reference_file import columns_of, rows_of
+from annotation.reference_selectors import criteria_of, references_of
 from corpus.importing import ALL_COLUMNS, stimuli_csv, stimulus_cells, stimulus_rows
+from corpus.models import Answer
 from reports.csvfile import stream
 from reports.exports import EXPORTS
-from scoring.services import paper_rubric, rules_apply
+from scoring.services import PAPER_RUBRIC, RUBRICS, paper_rubric, rules_apply
 from studies.access import SignedIn, research_study, unblinded_study
 from studies.models import Study
 
@@ -68,3 +71,26 @@ def file_name(study: Study, name: str, for_excel: bool = False) -> str:
     """Simulated data says so in the name too, where it outlives the page."""
     parts = [study.slug, "simulated" if study.simulated else "", name, "for-excel" if for_excel else ""]
     return "-".join(part for part in parts if part)
+
+
+@login_required
+@require_safe
+def references_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
+    """The references of a rubric, as their page reads them back; `?for=excel`, as a spreadsheet opens them."""
+    study = unblinded_study(request.user, slug)
+    asked = request.GET.get("rubric") or PAPER_RUBRIC
+    if asked not in RUBRICS:
+        raise Http404
+    rubric = RUBRICS[asked]()
+    for_excel = request.GET.get("for") == "excel"
+    criteria = criteria_of(rubric)
+    pieces = stream(
+        columns_of(criteria),
+        rows_of(references_of(study, rubric).exclude(answer__outcome=Answer.Outcome.WITHDRAWN), criteria),
+        for_excel=for_excel,
+        decimal_comma=get_language() == "ru",
+    )
+    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
+    name = file_name(study, f"references-{asked}", for_excel)
+    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response

@@ -82,4 +82,5 @@ urlpatterns = [
         name="survey_sitting_withdraw",
     ),
     path("studies/<slug:slug>/instruments/<int:pk>/stimuli.csv", export_views.instrument_file, name="instrument_file"),
+    path("studies/<slug:slug>/references/references.csv", export_views.references_csv, name="references_csv"),
 ]
