@@ -242,7 +242,7 @@ def items_with_votes(
 ) -> list[ItemVotes]:
     """The given items with their votes by rater. Four queries, whatever the number of items."""
     criteria = criteria_asked(campaign)
-    items = {item.pk: item for item in Item.objects.filter(pk__in=pks)}
+    items = {item.pk: item for item in Item.objects.filter(pk__in=pks).select_related("answer")}
     answers = {item.answer_id for item in items.values()}
     votes = {
         (answer, judge, criterion): value

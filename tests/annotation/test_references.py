@@ -175,6 +175,15 @@ def test_html_in_an_explanation_and_in_an_answer_is_text(cast: Cast, instrument:
         assert "&lt;script&gt;alert(1)" in page and "<script>alert" not in page and "<img" not in page
 
 
+def test_an_answer_that_divides_raters_is_one_step_away(cast: Cast, answers: list[Answer]) -> None:
+    rater = make_rater(cast.study, "lena")
+    campaign = make_campaign(cast.study, cast.alice, k=1)
+    post(give(campaign.items.get(answer=answers[0]), rater), rater)
+    page = shown(english(cast.alice).get(reverse("campaign_answers", args=["ours", campaign.pk])))
+    assert f'href="{new_address(answers[0])}"' in page
+    assert english(cast.alice).get(new_address(answers[0])).status_code == 200
+
+
 # --- which answers -----------------------------------------------------------------------------------------------
 
 

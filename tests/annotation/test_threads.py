@@ -12,13 +12,16 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.errors import PlaceStaleError, TitleTakenError
-from annotation.models import Campaign, Place, Rater
+from annotation.guideline_services import guideline_write
+from annotation.models import Campaign, Guideline, Place, Rater, Reference
 from annotation.places import Saved, place_judge
 from annotation.queue import AHEAD, Hand, places_hold
+from annotation.reference_services import Right, reference_add, reference_change, state_of
 from annotation.services import campaign_close, rater_ensure
 from annotation.votes import campaign_agreement
 from corpus.models import Instrument
 from scoring.models import Judgement
+from scoring.services import PAPER_RUBRIC
 from tests.annotation.factories import (
     NO,
     YES,
@@ -220,3 +223,42 @@ def test_thirty_raters_at_once_on_three_hundred_answers(cast: Cast, instrument: 
     per_answer = judgements.filter(criterion__code="order").values("answer").annotate(n=Count("judge", distinct=True))
     assert {row["n"] for row in per_answer} == {3}
     assert not campaign.places.exclude(state=Place.State.DONE).exists()
+
+
+def test_two_researchers_make_one_reference_of_an_answer(cast: Cast, instrument: Instrument) -> None:
+    answer = make_sitting(instrument).answers.get(stimulus__position=1)
+
+    def add(values: dict[str, float]) -> Callable[[], object]:
+        right = Right(purpose="gold", values=values)
+        return lambda: reference_add(
+            study=cast.study, answer=answer, rubric=PAPER_RUBRIC, right=right, actor=cast.alice
+        )
+
+    results = at_once(add(YES), add(NO))
+    assert sorted(type(result).__name__ for result in results) == ["Reference", "ReferenceExistsError"]
+    assert Reference.objects.count() == 1
+
+
+def test_two_changes_of_a_reference_are_one_change_and_one_refusal(cast: Cast, instrument: Instrument) -> None:
+    answer = make_sitting(instrument).answers.get(stimulus__position=1)
+    right = Right(purpose="gold", values=YES)
+    made = reference_add(study=cast.study, answer=answer, rubric=PAPER_RUBRIC, right=right, actor=cast.alice)
+    seen = state_of(made)
+
+    def change(explanation: str) -> Callable[[], object]:
+        said = Right(purpose="gold", values=NO, explanation=explanation)
+        return lambda: reference_change(reference=made, right=said, seen=seen, actor=cast.alice)
+
+    results = at_once(change("одно"), change("другое"))
+    assert sorted(type(result).__name__ for result in results) == ["Reference", "ReferenceStaleError"]
+
+
+def test_two_authors_write_one_new_version_of_the_rules(cast: Cast) -> None:
+    def write(text: str) -> Callable[[], object]:
+        return lambda: guideline_write(
+            study=cast.study, rubric_slug=PAPER_RUBRIC, text=text, note="", seen="0", actor=cast.alice
+        )
+
+    results = at_once(write("одни"), write("другие"))
+    assert sorted(type(result).__name__ for result in results) == ["Guideline", "GuidelineStaleError"]
+    assert Guideline.objects.count() == 1
