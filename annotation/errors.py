@@ -15,6 +15,46 @@ class NothingToRateError(Exception):
     """No answer fits: none is counted, ended and more than a refusal."""
 
 
+class SelectionChangedError(Exception):
+    """What would be opened is no longer what the researcher was shown; `answers` says how many there are now."""
+
+    def __init__(self, answers: int) -> None:
+        super().__init__(answers)
+        self.answers = answers
+
+
+class TooManyPlacesError(Exception):
+    """More judgements than one campaign may ask for; `places` says how many."""
+
+    def __init__(self, places: int) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+class RepeatsTooFarError(Exception):
+    """No rater could judge so many others before a repeat: there are only `items` in all."""
+
+    def __init__(self, items: int) -> None:
+        super().__init__(items)
+        self.items = items
+
+
+class CriterionUnknownError(Exception):
+    """The rubric has no such criterion that raters judge; `codes` names them."""
+
+    def __init__(self, codes: list[str]) -> None:
+        super().__init__(", ".join(codes))
+        self.codes = codes
+
+
+class GuidelineUnknownError(Exception):
+    """The study has no such version of the rules for what is judged by."""
+
+
+class DeadlinePassedError(Exception):
+    """A deadline lies ahead when it is set."""
+
+
 class TitleTakenError(Exception):
     """An open campaign of the study has this title: perhaps the button was pressed twice."""
 

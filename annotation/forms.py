@@ -1,5 +1,4 @@
 import math
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast
@@ -12,11 +11,10 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.places import Remark
 from annotation.selectors import Chosen
-from corpus.models import Instrument
 from scoring.models import Criterion
 from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC
 from studies.forms import StyledForm
-from studies.models import Membership, Study, User
+from studies.models import Membership, Study
 from studies.selectors import members_of
 
 MAX_RATERS_PER_ANSWER = 20
@@ -29,7 +27,7 @@ class MemberField(forms.ModelChoiceField):
         return f"{obj.user.username} · {obj.get_role_display()}"
 
 
-def _members(study: Study) -> Any:
+def members_choosable(study: Study) -> Any:
     return members_of(study).filter(is_active=True)
 
 
@@ -39,71 +37,12 @@ RUBRIC_CHOICES = [
 ]
 
 
-class CampaignForm(StyledForm):
-    title = forms.CharField(label=_("Title"), max_length=200, help_text=_("Raters see it on their first page."))
-    instrument = forms.ModelChoiceField(
-        label=_("Answers of"), queryset=Instrument.objects.none(), required=False, empty_label=_("all instruments")
-    )
-    rubric = forms.ChoiceField(
-        label=_("Judged by"),
-        choices=RUBRIC_CHOICES,
-        initial=PAPER_RUBRIC,
-        required=False,
-        help_text=_(
-            "What raters are asked of each answer. Results show an instrument by its newest campaign's rubric."
-        ),
-    )
-    raters_per_answer = forms.IntegerField(
-        label=_("Raters per answer"),
-        min_value=1,
-        max_value=MAX_RATERS_PER_ANSWER,
-        initial=3,
-        help_text=_("With three, two who agree decide. Of two who disagree neither does."),
-    )
-    with_refusals = forms.BooleanField(
-        label=_("Refusals too"),
-        required=False,
-        help_text=_("Answers with too few words are 0 by rule, however raters judge them. Usually they stay out."),
-    )
-    only_new = forms.BooleanField(
-        label=_("Only answers that no earlier campaign holds"),
-        required=False,
-        help_text=_("For answers that came in after an earlier campaign was opened."),
-    )
-    adjudicator = MemberField(
-        label=_("Who decides what stays undecided"),
-        queryset=Membership.objects.none(),
-        required=False,
-        empty_label=_("to be named later"),
-    )
-    seed = forms.IntegerField(
-        label=_("Seed of the order"),
-        min_value=0,
-        max_value=MAX_SEED,
-        help_text=_("The same number gives the same order of the same answers."),
-    )
-
-    def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        instruments = study.instruments.order_by("slug", "-version")
-        cast(forms.ModelChoiceField, self.fields["instrument"]).queryset = instruments
-        cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = _members(study)
-        self.fields["seed"].initial = secrets.randbelow(1_000_000)
-
-    def clean_rubric(self) -> str:
-        return self.cleaned_data["rubric"] or PAPER_RUBRIC
-
-    def adjudicator_user(self) -> User | None:
-        member = self.cleaned_data["adjudicator"]
-        return member.user if member else None
-
-
 class AdjudicatorForm(StyledForm):
     adjudicator = MemberField(label=_("Adjudicator"), queryset=Membership.objects.none(), empty_label=None)
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = _members(study)
+        cast(forms.ModelChoiceField, self.fields["adjudicator"]).queryset = members_choosable(study)
 
 
 class WithdrawForm(forms.Form):

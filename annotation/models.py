@@ -134,6 +134,11 @@ class Campaign(models.Model):
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def is_overdue(self) -> bool:
+        """Its deadline has passed, and nobody has closed it or given it another."""
+        return self.state == self.State.OPEN and self.deadline is not None and self.deadline <= timezone.now()
+
 
 class Purpose(models.TextChoices):
     """Why an answer lies before a rater. Rating alone makes labels and alpha; a rater sees only what trains."""

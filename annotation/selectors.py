@@ -5,7 +5,7 @@ criteria and judgements: never a sitting, a respondent, a survey or a run (DESIG
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -13,9 +13,6 @@ from uuid import UUID
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 
 from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater
-from corpus.display import display_text
-from corpus.models import Answer, Instrument, Sitting
-from corpus.tokens import is_refusal
 from scoring.models import Criterion, Judgement, Round
 from studies.models import Membership, Role, Study, User
 
@@ -93,93 +90,6 @@ def item_to_adjudicate(user: User, item_uuid: UUID) -> Item | None:
         .filter(uuid=item_uuid, campaign__in=campaigns_to_adjudicate(user))
         .first()
     )
-
-
-# --- opening a campaign ------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """A counted answer that can no longer change, in the form that raters would see."""
-
-    answer_id: int
-    stimulus_id: int
-    stimulus_text: str
-    display_text: str
-    language: str
-    is_refusal: bool
-
-
-def answers_of(study: Study, instrument: Instrument | None) -> QuerySet[Answer]:
-    answers = Answer.objects.filter(sitting__instrument__study=study, stimulus__is_practice=False)
-    return answers.filter(sitting__instrument=instrument) if instrument else answers
-
-
-def candidates(study: Study, instrument: Instrument | None = None, *, only_new: bool = False) -> Iterator[Candidate]:
-    """The answers that a campaign could hold, refusals among them, in the order of their ids. Two queries.
-
-    Given answers of counted sittings that are finished or stopped: those of an open sitting may still change.
-    `only_new` leaves out what an earlier campaign of the study holds.
-    """
-    instruments = {row.pk: row for row in Instrument.objects.filter(study=study)}
-    answers = (
-        answers_of(study, instrument)
-        .filter(outcome=Answer.Outcome.GIVEN, sitting__standing=Sitting.Standing.COUNTED)
-        .exclude(sitting__state=Sitting.State.OPEN)
-    )
-    if only_new:
-        answers = answers.filter(~Exists(Item.objects.filter(answer=OuterRef("pk"))))
-    rows = answers.order_by("pk").values_list("pk", "text", "stimulus_id", "stimulus__text", "sitting__instrument_id")
-    for pk, text, stimulus_id, stimulus_text, instrument_id in rows.iterator(chunk_size=5_000):
-        made_for = instruments[instrument_id]
-        yield Candidate(
-            answer_id=pk,
-            stimulus_id=stimulus_id,
-            stimulus_text=stimulus_text,
-            display_text=display_text(text, lower_case=made_for.lower_case),
-            language=made_for.language,
-            is_refusal=is_refusal(text, made_for.refusal_below),
-        )
-
-
-@dataclass(frozen=True)
-class Preview:
-    """What a campaign would hold, and what stays outside and why."""
-
-    answers: int
-    texts: int  # different display texts among them, counted within each stimulus
-    refusals: int
-    declined: int
-    no_valid_reply: int
-    in_open_sittings: int
-    not_counted: int
-    earlier: int  # held by an earlier campaign and therefore left out
-
-
-def campaign_preview(
-    study: Study, instrument: Instrument | None = None, *, with_refusals: bool = False, only_new: bool = False
-) -> Preview:
-    """Four queries, whatever the number of answers."""
-    found = Counter[str]()
-    texts: set[tuple[int, str]] = set()
-    for candidate in candidates(study, instrument, only_new=only_new):
-        found["refusals"] += candidate.is_refusal
-        if with_refusals or not candidate.is_refusal:
-            found["answers"] += 1
-            texts.add((candidate.stimulus_id, candidate.display_text))
-    counted = Q(sitting__standing=Sitting.Standing.COUNTED)
-    ended = counted & ~Q(sitting__state=Sitting.State.OPEN)
-    outside = answers_of(study, instrument).aggregate(
-        declined=Count("pk", filter=ended & Q(outcome=Answer.Outcome.DECLINED)),
-        no_valid_reply=Count("pk", filter=ended & Q(outcome=Answer.Outcome.NO_VALID_REPLY)),
-        in_open_sittings=Count("pk", filter=counted & Q(sitting__state=Sitting.State.OPEN)),
-        not_counted=Count("pk", filter=~counted),
-    )
-    earlier = 0
-    if only_new:
-        held = Item.objects.filter(answer=OuterRef("pk"))
-        earlier = answers_of(study, instrument).filter(ended, Exists(held), outcome=Answer.Outcome.GIVEN).count()
-    return Preview(found["answers"], len(texts), found["refusals"], earlier=earlier, **outside)
 
 
 # --- the researcher's pages --------------------------------------------------------------------------------------

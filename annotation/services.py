@@ -1,34 +1,27 @@
-"""Raters and campaigns: who rates, which answers, how often. `annotation.places` hands the answers out.
+"""Raters and campaigns: who rates, and until when. `annotation.opening` fixes what; `annotation.queue` hands it out.
 
 Locks are taken in the order study, campaign, round, so that opening, closing and a rater who joins meanwhile agree on
 who is blinded.
 """
 
-import random
-from collections.abc import Iterable
-
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
+from annotation.errors import NotAMemberError
 from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
-from annotation.models import Campaign, Guideline, Item, Place, Purpose, Rater, Seat
-from annotation.selectors import Candidate, candidates
+from annotation.models import Campaign, Guideline, Place, Purpose, Rater, Seat
 from annotation.versions import labels_freeze
-from corpus.models import Instrument
-from scoring.models import Criterion, Judge, Round, Rubric
-from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC, RUBRICS, round_close
-from studies.models import Membership, Role, Study, User
+from scoring.models import Judge, Round, Rubric
+from scoring.services import CHILDREN_RUBRIC, round_close
+from studies.models import Membership, Study, User
 from studies.services import audit_record, blinding_impose, blinding_lift
-
-BATCH = 5_000
 
 
 def blinding_cause(campaign: Campaign) -> str:
     return f"campaign {campaign.pk}"
 
 
-def _study_lock(study_id: int) -> Study:
+def study_lock(study_id: int) -> Study:
     return Study.objects.select_for_update(no_key=True).get(pk=study_id)
 
 
@@ -43,7 +36,7 @@ def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
     known = Rater.objects.filter(user=user, study=study).first()
     if known is not None:
         return known
-    _study_lock(study.pk)
+    study_lock(study.pk)
     known = Rater.objects.filter(user=user, study=study).first()  # made while we waited
     if known is not None:
         return known
@@ -53,14 +46,14 @@ def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
         judge=Judge.objects.create(kind=Judge.Kind.RATER),
         pseudonym=f"R{Rater.objects.filter(study=study).count() + 1}",
     )
-    _rater_blind(rater)
+    rater_blind(rater)
     audit_record(
         actor=actor, study=study, action="rater_ensure", target=rater, detail={"user": user.pk, "name": rater.pseudonym}
     )
     return rater
 
 
-def _rater_blind(rater: Rater) -> None:
+def rater_blind(rater: Rater) -> None:
     if rater.user is None:  # known only from an imported file: opens no pages
         return
     for campaign in Campaign.objects.filter(study=rater.study_id, state=Campaign.State.OPEN):
@@ -95,9 +88,9 @@ def _places_give_back(rater: Rater) -> int:
 
 @transaction.atomic
 def rater_reactivate(*, rater: Rater, actor: User) -> None:
-    _study_lock(rater.study_id)
+    study_lock(rater.study_id)
     if Rater.objects.filter(pk=rater.pk, is_active=False).update(is_active=True):
-        _rater_blind(rater)
+        rater_blind(rater)
         audit_record(actor=actor, study=rater.study, action="rater_reactivate", target=rater)
 
 
@@ -119,122 +112,9 @@ def guideline_ensure(study: Study, rubric: Rubric) -> Guideline:
 
 
 @transaction.atomic
-def campaign_open(
-    *,
-    study: Study,
-    title: str,
-    raters_per_answer: int,
-    seed: int,
-    actor: User,
-    instrument: Instrument | None = None,
-    with_refusals: bool = False,
-    only_new: bool = False,
-    adjudicator: User | None = None,
-    rubric: str = PAPER_RUBRIC,
-) -> Campaign:
-    """Fix the answers and make their places: `raters_per_answer` for each, so that there can never be more.
-
-    What is in: `annotation.selectors.candidates`, without refusals unless asked. The order is a shuffle by `seed`
-    within stimuli, so a rater sees the answers to one stimulus together, people's and models' mixed. Takes seconds
-    for 20,000 answers. `rubric` is one of `scoring.services.RUBRICS`. Raises NothingToRateError, TitleTakenError,
-    NotAMemberError (of the adjudicator).
-    """
-    study = _study_lock(study.pk)
-    if Campaign.objects.filter(study=study, title=title, state=Campaign.State.OPEN).exists():
-        raise TitleTakenError
-    chosen = [
-        candidate
-        for candidate in candidates(study, instrument, only_new=only_new)
-        if with_refusals or not candidate.is_refusal
-    ]
-    if not chosen:
-        raise NothingToRateError
-    judged_by = RUBRICS[rubric]()
-    round_ = Round.objects.create(
-        study=study,
-        rubric=judged_by,
-        purpose=Round.Purpose.RATING,
-        guideline_version=guideline_ensure(study, judged_by).version,
-    )
-    campaign = Campaign.objects.create(
-        round=round_,
-        study=study,
-        title=title,
-        raters_per_answer=raters_per_answer,
-        seed=seed,
-        with_refusals=with_refusals,
-        n_items=len(chosen),
-        n_places=len(chosen) * raters_per_answer,
-    )
-    campaign.criteria.set(judged_by.criteria.filter(kind=Criterion.Kind.JUDGED))
-    _items_create(campaign, shuffled_within_stimuli(chosen, seed))
-    for member in Membership.objects.filter(study=study, role=Role.RATER, is_active=True).select_related("user"):
-        rater_ensure(user=member.user, study=study, actor=actor)
-    for rater in Rater.objects.filter(study=study, is_active=True).select_related("user"):
-        _rater_blind(rater)
-    if adjudicator is not None:
-        _adjudicator_name(campaign, adjudicator, actor)
-    audit_record(
-        actor=actor,
-        study=study,
-        action="campaign_open",
-        target=campaign,
-        detail={
-            "answers": len(chosen),
-            "raters_per_answer": raters_per_answer,
-            "seed": seed,
-            "with_refusals": with_refusals,
-            "only_new": only_new,
-            "rubric": judged_by.slug,
-            "instrument": instrument.pk if instrument else None,
-        },
-    )
-    return campaign
-
-
-def shuffled_within_stimuli(chosen: Iterable[Candidate], seed: int) -> list[Candidate]:
-    """Answers grouped by stimulus; the stimuli, and the answers of each, in an order that the seed alone decides."""
-    groups: dict[int, list[Candidate]] = {}
-    for candidate in sorted(chosen, key=lambda one: one.answer_id):
-        groups.setdefault(candidate.stimulus_id, []).append(candidate)
-    shuffle = random.Random(seed)  # noqa: S311 (an order to repeat, not a secret)
-    stimuli = sorted(groups)
-    shuffle.shuffle(stimuli)
-    for stimulus in stimuli:
-        shuffle.shuffle(groups[stimulus])
-    return [candidate for stimulus in stimuli for candidate in groups[stimulus]]
-
-
-def _items_create(campaign: Campaign, chosen: list[Candidate]) -> None:
-    items = Item.objects.bulk_create(
-        (
-            Item(
-                campaign=campaign,
-                answer_id=candidate.answer_id,
-                position=position,
-                stimulus_text=candidate.stimulus_text,
-                display_text=candidate.display_text,
-                language=candidate.language,
-                is_refusal=candidate.is_refusal,
-            )
-            for position, candidate in enumerate(chosen, start=1)
-        ),
-        batch_size=BATCH,
-    )
-    Place.objects.bulk_create(
-        (
-            Place(campaign=campaign, item=item, number=number)
-            for item in items
-            for number in range(1, campaign.raters_per_answer + 1)
-        ),
-        batch_size=BATCH,
-    )
-
-
-@transaction.atomic
 def campaign_close(*, campaign: Campaign, actor: User) -> None:
     """No judgement is added from now on; raters may open results again. Closing twice is closing once."""
-    _study_lock(campaign.study_id)
+    study_lock(campaign.study_id)
     locked = Campaign.objects.select_for_update(no_key=True).get(pk=campaign.pk)
     if locked.state == Campaign.State.CLOSED:
         return
@@ -254,11 +134,11 @@ def adjudicator_set(*, campaign: Campaign, user: User, actor: User) -> Rater:
 
     Raises NotAMemberError.
     """
-    _study_lock(campaign.study_id)
-    return _adjudicator_name(Campaign.objects.select_for_update().get(pk=campaign.pk), user, actor)
+    study_lock(campaign.study_id)
+    return adjudicator_set_within(Campaign.objects.select_for_update().get(pk=campaign.pk), user, actor)
 
 
-def _adjudicator_name(campaign: Campaign, user: User, actor: User) -> Rater:
+def adjudicator_set_within(campaign: Campaign, user: User, actor: User) -> Rater:
     rater = rater_ensure(user=user, study=campaign.study, actor=actor)
     if campaign.adjudicator_id == rater.pk:
         return rater

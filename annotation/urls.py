@@ -1,6 +1,14 @@
 from django.urls import path
 
-from annotation import adjudication_views, guideline_views, import_views, rater_views, reference_views, views
+from annotation import (
+    adjudication_views,
+    guideline_views,
+    import_views,
+    opening_views,
+    rater_views,
+    reference_views,
+    views,
+)
 
 urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
@@ -21,10 +29,11 @@ urlpatterns = [
         import_views.judgement_discard,
         name="judgement_discard",
     ),
-    path("studies/<slug:slug>/campaigns/new/", views.campaign_new, name="campaign_new"),
+    path("studies/<slug:slug>/campaigns/new/", opening_views.campaign_new, name="campaign_new"),
     path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
     path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),
     path("studies/<slug:slug>/campaigns/<int:pk>/answers/", views.campaign_answers, name="campaign_answers"),
+    path("studies/<slug:slug>/campaigns/<int:pk>/deadline/", opening_views.campaign_deadline, name="campaign_deadline"),
     path("studies/<slug:slug>/campaigns/<int:pk>/close/", views.campaign_end, name="campaign_close"),
     path("studies/<slug:slug>/campaigns/<int:pk>/adjudicator/", views.adjudicator_name, name="adjudicator_name"),
     path("studies/<slug:slug>/campaigns/<int:pk>/withdraw/", views.label_take_out, name="label_withdraw"),

@@ -10,31 +10,28 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
-from annotation.forms import AdjudicatorForm, CampaignForm, WithdrawForm, value_label
+from annotation.forms import AdjudicatorForm, WithdrawForm, value_label
 from annotation.models import Campaign, Place, Rater
+from annotation.opening_forms import DeadlineForm
 from annotation.places import label_withdraw
+from annotation.planned import plan_lines
 from annotation.selectors import (
     adjudicating_member,
-    campaign_preview,
     campaigns_of,
     criteria_asked,
     items_removed,
     rater_of,
-    raters_expected,
     raters_progress,
 )
 from annotation.services import (
     adjudicator_set,
     campaign_close,
-    campaign_open,
     rater_deactivate,
     rater_ensure,
     rater_reactivate,
 )
 from annotation.votes import CriterionAgreement, campaign_agreement, is_undecided, items_with_votes, labels_of_round
 from studies.access import SignedIn, is_blinded, research_study, unblinded_study
-from studies.models import Study
 
 PAGE = 50
 
@@ -48,66 +45,22 @@ def campaign_list(request: SignedIn, slug: str) -> HttpResponse:
 
 
 @login_required
-@require_http_methods(["GET", "POST"])
-def campaign_new(request: SignedIn, slug: str) -> HttpResponse:
-    """Without data the form, with a query the counts of what would be opened; a post opens it."""
-    study = research_study(request.user, slug)
-    data = request.POST if request.method == "POST" else request.GET
-    form = CampaignForm(data or None, study=study)
-    if request.method == "POST" and form.is_valid():
-        done = _campaign_open(request, study, form)
-        if done is not None:
-            return done
-    return _campaign_new_page(request, study, form)
-
-
-def _campaign_open(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse | None:
-    """The answer after opening; None with the form's error where nothing was opened."""
-    fields = {**form.cleaned_data, "adjudicator": form.adjudicator_user()}
-    try:
-        campaign = campaign_open(study=study, actor=request.user, **fields)
-    except NothingToRateError:
-        form.add_error(None, _("There is no answer to rate: see below what is left out and why. Nothing was opened."))
-    except TitleTakenError:
-        form.add_error("title", _("A campaign with this title is open already. Nothing was opened a second time."))
-    except NotAMemberError:
-        form.add_error("adjudicator", _("This person is no longer a member of the study."))
-    else:
-        messages.success(request, _("The campaign is open. Its answers are fixed; raters find it on their first page."))
-        return redirect("campaign", study.slug, campaign.pk)
-    return None
-
-
-def _campaign_new_page(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse:
-    context: dict[str, Any] = {"study": study, "form": form, "raters": raters_expected(study)}
-    if form.is_bound and not form.errors:
-        chosen = form.cleaned_data
-        context["preview"] = campaign_preview(
-            study, chosen["instrument"], with_refusals=chosen["with_refusals"], only_new=chosen["only_new"]
-        )
-        context["places"] = context["preview"].answers * chosen["raters_per_answer"]
-        if context["preview"].answers:  # the same data once more, as hidden fields of the form that opens
-            context["ready"] = CampaignForm(form.data, study=study, auto_id=False)
-    else:
-        context["preview"] = campaign_preview(study)
-    status = 400 if request.method == "POST" else 200
-    return render(request, "annotation/campaign_new.html", context, status=status)
-
-
-@login_required
 @require_safe
 def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     found = get_object_or_404(campaigns_of(study).select_related("round", "adjudicator__user"), pk=pk)
+    blinded = is_blinded(request.user, study)
     context: dict[str, Any] = {
         "study": study,
         "campaign": found,
         "raters": raters_progress(found),
         "removed": items_removed(found),
-        "blinded": is_blinded(request.user, study),
+        "blinded": blinded,
+        "plan": plan_lines(found, blinded=blinded),
+        "deadline_form": DeadlineForm(initial={"deadline": found.deadline}) if found.closed_at is None else None,
         "adjudicator_form": AdjudicatorForm(study=study, initial={"adjudicator": adjudicating_member(found)}),
     }
-    if not context["blinded"]:
+    if not blinded:
         agreement = campaign_agreement(found)
         context["agreement"] = agreement
         context["tables"] = [

@@ -252,7 +252,9 @@ def items_with_votes(
     }
     places: dict[int, list[Place]] = {}
     judged = [Place.State.DONE, Place.State.WITHDRAWN]
-    for place in Place.objects.filter(item__in=pks, state__in=judged).select_related("rater").order_by("rater_id"):
+    roots = {pk: item.same_as_id or pk for pk, item in items.items()}  # at which a shared text is judged
+    found = Place.objects.filter(item__in=set(roots.values()), purpose=Purpose.RATING, state__in=judged)
+    for place in found.select_related("rater").order_by("rater_id"):
         places.setdefault(place.item_id, []).append(place)
     return [
         ItemVotes(
@@ -266,7 +268,7 @@ def items_with_votes(
                         for criterion in criteria
                     ],
                 )
-                for place in places.get(pk, [])
+                for place in places.get(roots[pk], [])
             ],
         )
         for pk in pks

@@ -34,7 +34,9 @@ import json
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.utils import timezone
-from annotation.services import campaign_open, rater_ensure
+from annotation.layout import Plan
+from annotation.opening import campaign_open
+from annotation.services import rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import instrument_freeze
 from studies.models import Role, User
@@ -65,7 +67,8 @@ for number in range(30):
     session[HASH_SESSION_KEY] = user.get_session_auth_hash()
     session.create()
     sessions.append(session.session_key)
-campaign = campaign_open(study=study, title="benchmark", raters_per_answer={k}, seed=1, actor=user)
+campaign = campaign_open(study=study, title="benchmark", raters_per_answer={k}, seed=1, actor=user,
+                         plan=Plan(identical="separately"))
 print(json.dumps([sessions, campaign.pk, campaign.n_places]))
 """
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from annotation.models import Campaign, Rater
+from annotation.opening import campaign_open
 from annotation.places import place_judge
 from annotation.queue import places_hold
-from annotation.services import campaign_open, rater_ensure
+from annotation.services import rater_ensure
 from corpus.builtin import builtin_instrument_create, study_text
 from corpus.display import display_text
 from corpus.models import Answer, Instrument, Stimulus
@@ -136,7 +137,7 @@ def simulate_raters(simulation: Simulation, *, say: Say) -> Campaign:
         actor=simulation.actor,
     )
     truths = _truths(simulation.instrument)
-    last = campaign.items.count() - campaign.items.count() // 50
+    last = campaign.n_items - campaign.n_items // 50
     for user, rater, accuracy in raters:
         done = 0
         hand = places_hold(campaign_id=campaign.pk, rater_id=rater.pk, ahead=1)

@@ -1,22 +1,28 @@
 """Answers, raters and campaigns in a line each, through the services."""
 
 from collections.abc import Sequence
+from dataclasses import fields
 from datetime import timedelta
 from typing import Any
 
 from django.utils import timezone
 
+from annotation.choosing import Selection
+from annotation.layout import Plan
 from annotation.models import Campaign, Item, Place, Rater, Seat
+from annotation.opening import campaign_open
 from annotation.places import place_judge
 from annotation.queue import IDLE, Hand, places_hold, seat_ensure
 from annotation.selectors import criteria_asked
-from annotation.services import campaign_open, rater_ensure
+from annotation.services import rater_ensure
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import answer_record, instrument_freeze, sitting_finish, sitting_start
 from scoring.models import Judgement
 from studies.models import Role, Study, User
 from studies.services import membership_set
 
+SELECTION = {field.name for field in fields(Selection)}
+PLAN = {field.name for field in fields(Plan)}
 CODES = ("grammatical", "logical", "order")
 YES = dict.fromkeys(CODES, 1.0)
 NO = dict.fromkeys(CODES, 0.0)
@@ -49,8 +55,24 @@ def make_rater(study: Study, name: str) -> Rater:
     return rater_ensure(user=user, study=study, actor=None)
 
 
-def make_campaign(study: Study, actor: User, *, k: int = 3, title: str = "Round", **kwargs: object) -> Campaign:
-    return campaign_open(study=study, title=title, raters_per_answer=k, seed=7, actor=actor, **kwargs)
+def make_campaign(
+    study: Study, actor: User, *, k: int = 3, title: str = "Round", seed: int = 7, **kwargs: Any
+) -> Campaign:
+    """Each answer judged by itself, whatever its text, so that tests may count answers. `kwargs` are fields of the
+    selection, of the plan, or arguments of `campaign_open`."""
+    chosen = {name: kwargs.pop(name) for name in list(kwargs) if name in SELECTION}
+    planned = {name: kwargs.pop(name) for name in list(kwargs) if name in PLAN}
+    plan = Plan(**{"identical": "separately"} | planned)
+    return campaign_open(
+        study=study,
+        title=title,
+        raters_per_answer=k,
+        seed=seed,
+        actor=actor,
+        selection=Selection(**chosen),
+        plan=plan,
+        **kwargs,
+    )
 
 
 def take(campaign: Campaign, rater: Rater) -> Place:

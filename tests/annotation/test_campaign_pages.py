@@ -27,7 +27,7 @@ from tests.annotation.factories import (
 )
 from tests.conftest import Cast
 
-OPENING = {"title": "Round", "raters_per_answer": "3", "seed": "7"}
+OPENING = {"title": "Round", "raters_per_answer": "3", "seed": "7", "identical": "separately"}
 
 
 def english(cast: Cast, user: Any) -> Client:
@@ -215,6 +215,7 @@ WRITES: list[tuple[str, dict[str, str]]] = [
     ("campaign_new", OPENING | {"title": "Another"}),
     ("rate_too", {}),
     ("campaign_close", {}),
+    ("campaign_deadline", {"deadline": "2100-01-01T10:00"}),
     ("adjudicator_name", {"adjudicator": "MEMBER"}),
     ("label_withdraw", {"place": "PLACE", "reason": "x"}),
     ("rater_state", {"active": "0"}),

@@ -5,9 +5,11 @@ import itertools
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.choosing import Selection
 from annotation.errors import NotAMemberError, NothingToRateError, TitleTakenError
 from annotation.models import Campaign, Guideline, Item, Place, Rater
-from annotation.selectors import campaign_preview, raters_expected
+from annotation.preview import campaign_preview
+from annotation.selectors import raters_expected
 from annotation.services import (
     adjudicator_set,
     campaign_close,
@@ -87,8 +89,8 @@ def test_only_answers_that_no_longer_change_and_count(cast: Cast, instrument: In
     pilot.standing = Sitting.Standing.PILOT
     pilot.save(update_fields=["standing"])
     preview = campaign_preview(cast.study)
-    assert (preview.answers, preview.refusals, preview.declined) == (1, 1, 1)
-    assert (preview.in_open_sittings, preview.not_counted, preview.texts) == (2, 3, 1)
+    assert (preview.answers, preview.layout.found.refusals, preview.outside.declined) == (1, 1, 1)
+    assert (preview.outside.in_open_sittings, preview.outside.not_counted, preview.texts) == (2, 3, 1)
     campaign = make_campaign(cast.study, cast.alice)
     assert list(campaign.items.values_list("display_text", flat=True)) == [GOOD[2]]
 
@@ -103,7 +105,7 @@ def test_only_new_answers(cast: Cast, instrument: Instrument) -> None:
     make_sitting(instrument)
     make_campaign(cast.study, cast.alice)
     make_sitting(instrument)
-    assert campaign_preview(cast.study, only_new=True).earlier == 3
+    assert campaign_preview(cast.study, Selection(only_new=True)).outside.earlier == 3
     assert make_campaign(cast.study, cast.alice, title="second", only_new=True).items.count() == 3
 
 
