@@ -479,3 +479,28 @@ def test_another_studys_reference_and_answer_are_not_there(cast: Cast, answers: 
         assert cast.client(cast.alice).get(reverse("reference", args=["ours", pk])).status_code == 404
     made.refresh_from_db()
     assert made.is_active and Reference.objects.count() == 1 and Rubric.objects.count() == 1
+
+
+# --- opening -----------------------------------------------------------------------------------------------------
+
+
+def test_opening_copies_what_is_in_use_and_rates_the_rest(cast: Cast, instrument: Instrument) -> None:
+    rows = [list(make_sitting(instrument).answers.order_by("stimulus__position")) for _ in range(3)]
+    training = add(cast, rows[0][0], purpose="training", values=YES | {"order": 0.0}, explanation="редкий порядок")
+    gold = add(cast, rows[0][1], not_attempt=True)
+    aside = add(cast, rows[0][2])
+    reference_retire(reference=aside, actor=cast.alice)
+    campaign = make_campaign(cast.study, cast.alice, k=1, training=True, gold_every=2)
+    items = {item.answer_id: item for item in campaign.items.all()}
+    assert items[training.answer_id].expected == training.expected
+    assert items[training.answer_id].explanation == "редкий порядок"
+    assert (items[gold.answer_id].purpose, items[gold.answer_id].expected_not_attempt) == ("gold", True)
+    assert items[aside.answer_id].purpose == Purpose.RATING
+    assert sorted(item.purpose for item in items.values()) == ["gold", *["rating"] * 7, "training"]
+    assert {one.pk: one.n_campaigns for one in references_of(cast.study, training.rubric)} == {
+        training.pk: 1,
+        gold.pk: 1,
+        aside.pk: 0,
+    }
+    with pytest.raises(ReferenceUsedError):
+        reference_change(reference=gold, right=right(), seen=state_of(gold), actor=cast.alice)
