@@ -55,9 +55,9 @@ class JudgementUploadForm(StyledForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.fields["uploads"].help_text = gettext(
-            "JSON, JSONL, CSV, TSV or XLSX, together at most %(size)s MB. Of doccano choose the files of all "
-            "annotators at once: a file's name says whose it is. Nothing is imported yet: you will see what would "
-            "happen."
+            "JSON, JSONL, CSV, TSV or XLSX, or a ZIP of them, together at most %(size)s MB. Of doccano send the whole "
+            "ZIP, or the files of all annotators at once: a file's name says whose it is. Nothing is imported yet: you "
+            "will see what would happen."
         ) % {"size": MAX_BYTES // MEGABYTE}
 
     def clean_uploads(self) -> list[UploadedFile]:

@@ -32,6 +32,7 @@ from annotation.import_forms import JudgementChoicesForm, JudgementUploadForm, c
 from annotation.import_look import Look, look_at, suggested
 from annotation.import_report import ImportReport
 from annotation.import_words import fault_text, format_title, reason_text
+from annotation.importers.archive import unpacked
 from annotation.importers.plan import Named, Source
 from annotation.importers.planning import annotators_of
 from annotation.importing import ImportStaleError, NoTitleError, Target, digest_of, judgements_import, study_raters
@@ -86,7 +87,7 @@ def judgement_draft(request: SignedIn, slug: str, key: UUID, named: RespondentsN
     drafts_sweep()
     try:
         draft = _draft(request, study, key)
-        sources = draft_read(draft)
+        sources = unpacked(draft_read(draft))
     except (Http404, DraftLostError) as error:
         return _imported(request, study, key) or _not_imported(request, study, key, error)
     page = _Page(draft, sources)
@@ -106,7 +107,7 @@ def judgement_confirm(request: SignedIn, slug: str, key: UUID, named: Respondent
     study = unblinded_study(request.user, slug)
     try:
         draft = _draft(request, study, key)
-        page = _Page(draft, draft_read(draft))
+        page = _Page(draft, unpacked(draft_read(draft)))
         report = page.report(named, shown=request.POST.get("shown", ""))
     except (Http404, DraftLostError, ImportStaleError, NoTitleError) as error:
         # The button was pressed twice: the other press imports, or has.

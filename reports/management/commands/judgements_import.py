@@ -6,6 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.import_report import ImportReport
 from annotation.import_words import fault_text, reason_text
+from annotation.importers.archive import unpacked
 from annotation.importers.documents import MAX_BYTES
 from annotation.importers.formats import FORMATS
 from annotation.importers.plan import Named, Source
@@ -58,7 +59,7 @@ class Command(BaseCommand):
         try:
             report = judgements_import(
                 study=study,
-                files=[_file(path) for path in options["files"]],
+                files=unpacked([_file(path) for path in options["files"]]),
                 format_name=options["format"],
                 settings=_settings(options),
                 target=Target(options["title"], options["rubric"]),
