@@ -189,6 +189,31 @@ def test_ended_session(sit: Sit, campaign: Campaign, cast: Cast, settings: Setti
     desk.person.complaints.clear()  # 403, as it should be
 
 
+def test_logging_in_by_the_link_of_the_page(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.rater.user.set_password("correct horse battery")
+    desk.rater.user.save(update_fields=["password"])
+    Session.objects.all().delete()
+    desk.judge()
+    desk.judge()
+    with desk.person.context.expect_page() as opened:
+        desk.page.locator("#login a").click()
+    login = opened.value
+    login.get_by_label("Username").fill(desk.rater.user.username)
+    login.get_by_label("Password").fill("correct horse battery")
+    login.keyboard.press("Enter")
+    expect(login.get_by_role("heading", name="Rating")).to_be_visible()
+    desk.page.bring_to_front()
+    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.all_saved()
+    desk.judge()
+    desk.all_saved()
+    assert (
+        Judgement.objects.count() == live(campaign, desk.rater) == 9
+    )  # whichever page sent them
+    desk.person.complaints.clear()  # 403, as it should be
+
+
 def test_going_back_after_the_session_has_ended(sit: Sit, campaign: Campaign) -> None:
     desk = sit()
     desk.judge()
@@ -253,6 +278,23 @@ def test_another_window_is_told_of(sit: Sit, campaign: Campaign) -> None:
     assert set(Judgement.objects.filter(retracted_at=None).values_list("value", flat=True)) == {1.0}
     assert Judgement.objects.count() == 6
     desk.person.complaints.clear()  # 409, as it should be
+
+
+def test_two_windows_side_by_side_to_the_end(sit: Sit, campaign: Campaign) -> None:
+    """Somebody who forgot a window goes on in both: nothing is double, nothing is left out."""
+    desk = sit()
+    other = desk.person.context.new_page()
+    other.goto(desk.page.url)
+    windows = [desk, Desk(desk.person, other, keys_at(other), desk.rater)]
+    for _ in range(12):
+        for window in windows:
+            expect(window.page.locator("#desk, #waiting").locator("visible=true")).to_have_count(1)
+            if window.page.locator("#desk").is_visible():
+                window.judge()
+                window.all_saved()
+    for window in windows:
+        expect(window.page.locator("#waiting_text")).to_contain_text("Done: nothing is left for you")
+    assert Judgement.objects.count() == live(campaign, desk.rater) == 36
 
 
 def test_skip_flag_and_comment(sit: Sit, campaign: Campaign) -> None:
@@ -569,6 +611,32 @@ def test_a_zoomed_page_begins_with_the_answer(sit: Sit) -> None:
     desk.judge()
     for shown in ("#answer", "#judge fieldset:last-of-type"):
         expect(desk.page.locator(shown)).to_be_in_viewport(ratio=1)
+
+
+def test_with_tab_and_space_alone(sit: Sit, campaign: Campaign) -> None:
+    """As somebody goes who hears the page: each thing has its role and a name without the key."""
+    desk = sit()
+    page, form = desk.page, desk.page.locator("#judge")
+    expect(page.locator("#answer")).not_to_be_focused()  # the beginning of a page is read from its top
+    desk.judge("KeyX")
+    expect(page.locator("#answer")).to_be_focused()
+    for question in ("Grammatically correct?", "Logical?", "Natural word order?"):
+        page.keyboard.press("Tab")
+        choice = form.get_by_role("group", name=question).get_by_role("radio", name="Yes", exact=True)
+        expect(choice).to_be_focused()
+        page.keyboard.press("Space")
+        expect(choice).to_be_checked()
+    for name in ("Not an attempt", "To the adjudicator"):
+        page.keyboard.press("Tab")
+        expect(form.get_by_role("checkbox", name=name, exact=True)).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(page.locator("#remark summary")).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(form.get_by_role("button", name="Save and next", exact=True)).to_be_focused()
+    page.keyboard.press("Enter")
+    desk.all_saved()
+    assert live(campaign, desk.rater) == 6
+    assert Judgement.objects.filter(value=1, not_attempt=False).count() == 3
 
 
 def test_what_is_written_is_not_behind_the_button(sit: Sit) -> None:
