@@ -85,6 +85,7 @@ class Desk {
     at("withdraw").action = `${card.url}withdraw/`;
     this.form.elements.version.value = card.version;
     this.form.action = card.url;
+    for (const next of document.querySelectorAll("header [name=next]")) next.value = card.url; // another language, the same answer
     at("back").hidden = !hasBack;
     this.missing(false);
     at("answer").focus({ preventScroll: true }); // a screen reader reads it; keys need no focus

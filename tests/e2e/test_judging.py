@@ -369,6 +369,16 @@ def test_back_of_the_browser_leads_to_the_answer_before(sit: Sit, campaign: Camp
     desk.all_saved()
 
 
+def test_another_language_shows_the_same_answer(sit: Sit, campaign: Campaign) -> None:
+    desk = sit()
+    desk.judge()
+    here = desk.answer
+    desk.all_saved()
+    desk.page.get_by_role("button", name="Русский").click()
+    expect(desk.page.get_by_role("group", name="Логично?")).to_be_visible()
+    assert desk.answer == here
+
+
 def test_what_a_closed_tab_left_is_sent_from_the_list(sit: Sit, campaign: Campaign) -> None:
     desk = sit()
     desk.page.route("**/rate/*-*/", lambda route: route.abort())
