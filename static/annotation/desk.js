@@ -125,6 +125,7 @@ class Desk {
     at("saved").textContent = isTrouble ? "" : say[state];
     at("trouble").textContent = isTrouble ? `${say[state]} ${waiting}` : "";
     at("trouble").hidden = !isTrouble;
+    at("retry").hidden = state !== "unsent";
     at("login").hidden = state !== "login" && state !== "other";
   }
 

@@ -282,6 +282,7 @@
     if (target !== own) own.value = "";
     else if (own.value) reason.forEach((radio) => { radio.checked = false; });
   });
+  at("retry").addEventListener("click", () => outbox.retry());
   at("back").addEventListener("click", (event) => {
     event.preventDefault();
     goBack();
@@ -329,7 +330,7 @@
     if (code === "Enter") {
       if (event.target.matches("a, summary, button, #skip_form *")) return;
       event.preventDefault();
-      if (feedbackFor === null) { if (card) form.requestSubmit(); } else if (!at("feedback").hidden) afterFeedback();
+      if (feedbackFor === null) { if (card) form.requestSubmit(); else outbox.retry(); } else if (!at("feedback").hidden) afterFeedback();
     } else if (code === "Escape") {
       at("skip").open = false;
     } else if (code === "ArrowLeft" && event.target.matches("[type=radio]")) {

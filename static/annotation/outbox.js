@@ -2,7 +2,8 @@
 // and sent in order, one after another, until the server has answered: through a lost connection, an ended session, a
 // closed tab, a crash. To send an entry twice is safe: the server recognises it. No text of an answer is kept.
 class Outbox {
-  static PATIENCE = 30_000; // ms: a connection that hangs is a lost one, and the longest pause between two attempts
+  static PATIENCE = 30_000; // ms: a connection that hangs for so long is a lost one
+  static PAUSE = 10_000; // ms: the longest one between two attempts
 
   // `tokenPage` is a page with a form, to read a fresh token of the forms from; the callbacks hear what became of each
   // entry. `onRefused` returns true where a person has to decide first: the entry stays in the browser until then.
@@ -124,7 +125,7 @@ class Outbox {
 
   _wait(state) {
     this.tried = false;
-    this.delay = Math.min(Outbox.PATIENCE, this.delay * 2 || 1_000);
+    this.delay = Math.min(Outbox.PAUSE, this.delay * 2 || 1_000);
     this.timer = setTimeout(() => { this.timer = null; this.pump(); }, this.delay);
     this._tell(state);
   }

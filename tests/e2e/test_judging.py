@@ -208,9 +208,7 @@ def test_logging_in_by_the_link_of_the_page(sit: Sit, campaign: Campaign) -> Non
     desk.all_saved()
     desk.judge()
     desk.all_saved()
-    assert (
-        Judgement.objects.count() == live(campaign, desk.rater) == 9
-    )  # whichever page sent them
+    assert Judgement.objects.count() == live(campaign, desk.rater) == 9  # whichever page sent them
     desk.person.complaints.clear()  # 403, as it should be
 
 
@@ -446,8 +444,9 @@ def test_a_server_in_trouble_stops_one_answer_and_not_the_others(sit: Sit, campa
     expect(desk.page.locator("#trouble")).to_contain_text("Not saved yet")
     expect(desk.page.locator("#trouble")).to_contain_text("Waiting: 1")
     desk.page.unroute_all(behavior="ignoreErrors")
-    desk.page.evaluate("dispatchEvent(new Event('focus'))")
+    desk.page.get_by_role("button", name="Try now").click()
     desk.all_saved()
+    expect(desk.page.locator("#retry")).to_be_hidden()
     assert live(campaign, desk.rater) == 6
     desk.person.complaints.clear()
 
