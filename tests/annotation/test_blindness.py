@@ -1,6 +1,9 @@
 """The same text as a person's answer and as a model's: a judge's pages, and what they read, do not differ."""
 
+import itertools
+import math
 import re
+import statistics
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.choosing import Candidate, shuffled_within_stimuli
 from annotation.models import Campaign, Item, Place, Rater, Seat
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Instrument, Respondent
@@ -95,6 +99,24 @@ def test_judging_pages_do_not_differ(both: Campaign, raters: list[Rater]) -> Non
     assert [page for page, _ in person] == [page for page, _ in model]
     assert [sql for _, sql in person] == [sql for _, sql in model]
     assert "кошка сидит на столе" in person[0][0]
+
+
+def test_the_order_says_nothing_of_the_source() -> None:
+    """Where twenty models' answers stand among twenty people's, over four hundred seeds: ranks and changes of source
+    have the mean of a random order (rank-sum and runs tests, four standard errors)."""
+    people, models = (
+        {number: Candidate(number, 1, "", "", "ru", is_refusal=False) for number in range(start, start + 20)}
+        for start in (0, 20)
+    )
+    ranks, changes = [], []
+    for seed in range(400):
+        order = [one.answer_id for one in shuffled_within_stimuli([*people.values(), *models.values()], seed)]
+        ranks.append(statistics.mean(order.index(number) for number in models))
+        changes.append(sum((one in models) != (other in models) for one, other in itertools.pairwise(order)))
+    rank_error = math.sqrt(20 * 20 * 41 / 12) / 20 / math.sqrt(400)
+    assert abs(statistics.mean(ranks) - 19.5) < 4 * rank_error
+    runs_error = math.sqrt(2 * 20 * 20 * (2 * 20 * 20 - 40) / (40**2 * 39)) / math.sqrt(400)
+    assert abs(statistics.mean(changes) - 20) < 4 * runs_error
 
 
 def test_taking_the_next_answer_reads_no_source(both: Campaign, raters: list[Rater]) -> None:
