@@ -19,7 +19,7 @@ from annotation.places import LONGEST
 from annotation.proportion import Proportion, proportion
 from annotation.ratings import Floats, Mask, Ratings, numbers, ratings_of
 from annotation.selectors import Standing, standing_of
-from scoring.models import Criterion, Judgement
+from scoring.models import Criterion, Judgement, Round
 from studies.models import Membership
 
 FIFTHS = 5
@@ -115,6 +115,7 @@ def quality_of(campaign: Campaign) -> Quality:
     members = set(Membership.objects.filter(study=campaign.study_id, is_active=True).values_list("user", flat=True))
     raters = Rater.objects.filter(study=campaign.study_id).select_related("user").order_by("pk")
     voters = set(ratings.judges.tolist())
+    is_imported = campaign.round.purpose == Round.Purpose.IMPORTED
     here = [rater for rater in raters if rater.pk in seats or rater.judge_id in voters]
     return Quality(
         criteria=list(ratings.criteria),
@@ -122,6 +123,7 @@ def quality_of(campaign: Campaign) -> Quality:
             _rater(
                 rater,
                 seats.get(rater.pk),
+                is_imported,
                 standing_of(rater, members),
                 skips.get(rater.pk, Counter()),
                 places[places[:, 0] == rater.pk],
@@ -274,6 +276,7 @@ class _Own:
 def _rater(
     rater: Rater,
     seat: Seat | None,
+    is_imported: bool,
     standing: Standing,
     skips: Counter[str],
     places: Floats,
@@ -291,7 +294,7 @@ def _rater(
         standing=standing,
         done=len(rated),
         checks=len(places) - len(rated),
-        active_at=seat.active_at if seat else None,
+        active_at=_last_told(rated) if is_imported else seat.active_at if seat else None,
         seconds=seat.seconds if seat else 0.0,
         skips=skips.most_common(),
         flags=int(places[:, 6].sum()),
@@ -321,9 +324,18 @@ def _pace(seconds: Floats) -> Pace:
     return Pace(median, lower, upper, len(timed), int((timed > LONGEST).sum()))
 
 
+def _has_order(rated: Floats) -> bool:
+    return len(np.unique(rated[:, 4])) > 1
+
+
+def _last_told(rated: Floats) -> datetime | None:
+    """Of imported judgements: the last time in the file. The seat has that of the import, as have those without one."""
+    return datetime.fromtimestamp(rated[:, 4].max(), UTC) if _has_order(rated) else None
+
+
 def _parts(rated: Floats, votes: _Votes, own: list[_Own]) -> list[Part]:
     """Fifths of a rater's own sequence; none where there are fewer answers than that or all have one time."""
-    if len(rated) < FIFTHS or len(np.unique(rated[:, 4])) == 1:
+    if len(rated) < FIFTHS or not _has_order(rated):
         return []
     order = rated[np.lexsort((rated[:, 1], rated[:, 5], rated[:, 4]))]
     found = []

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from annotation.import_report import ImportReport
 from annotation.importers.plan import Source
 from annotation.models import Campaign, Item, Place, Rater
+from annotation.quality import quality_of
 from annotation.selectors import raters_progress
 from annotation.services import adjudicator_set, rater_deactivate
 from annotation.versions import chain_verify
@@ -15,7 +16,7 @@ from reports.withdrawal import Way, participant_withdraw
 from scoring.models import Judgement
 from surveys.services import survey_create
 from tests.annotation.factories import make_rater
-from tests.annotation.importing.conftest import table
+from tests.annotation.importing.conftest import YES_NO, ls, ls_annotation, ls_task, table
 from tests.conftest import Cast
 from tests.surveys.people import make_person
 
@@ -64,6 +65,32 @@ def test_a_rater_who_goes_leaves_the_votes(cast: Cast, answers: list[Answer], ru
     before = labels_of_round(campaign), campaign_agreement(campaign)
     rater_deactivate(rater=Rater.objects.get(imported_name="лена"), actor=cast.alice)
     assert (labels_of_round(campaign), campaign_agreement(campaign)) == before
+
+
+def test_how_raters_of_another_tool_worked(cast: Cast, answers: list[Answer], run: Run) -> None:
+    """Their pace and order are those of the file; without times there is none, and no time of the import instead."""
+    tasks = [
+        ls_task(
+            {"answer": str(one.blind_id)},
+            ls_annotation(
+                number,
+                7,
+                {"grammatical": ["да"]},
+                lead_time=float(number),
+                updated_at=f"2024-05-0{number}T10:00:00Z",
+            ),
+        )
+        for number, one in enumerate(answers, start=1)
+    ]
+    run(ls(*tasks), settings={"key": "answer", "criteria": {"grammatical": YES_NO}})
+    run(table(*((one.blind_id, "миша", "да", "нет", "да") for one in answers)), title="Undated")
+    dated, undated = (quality_of(campaign).raters[0] for campaign in Campaign.objects.order_by("pk"))
+    assert (dated.pace.median, dated.seconds, dated.done) == (3.5, 21, 6)
+    assert [part.first.day for part in dated.parts] == [1, 3, 4, 5, 6]
+    assert dated.active_at is not None and dated.active_at.isoformat().startswith("2024-05-06")
+    assert (undated.standing, undated.done, undated.active_at, undated.parts) == ("imported", 6, None, [])
+    for campaign in Campaign.objects.all():
+        assert cast.client(cast.alice).get(f"/studies/ours/campaigns/{campaign.pk}/quality/").status_code == 200
 
 
 def test_a_withdrawal_takes_the_text_and_what_raters_wrote_of_it(cast: Cast, instrument: Instrument, run: Run) -> None:
