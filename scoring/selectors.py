@@ -98,7 +98,8 @@ def labels_of(
 
 def _voices(judgements: QuerySet[Judgement], purposes: dict[int, str]) -> dict[int, _Voices]:
     voices: dict[int, _Voices] = defaultdict(_Voices)
-    rows = judgements.order_by("pk").values_list(
+    # By time: what another tool recorded years ago and a file brought in today is the earlier vote.
+    rows = judgements.order_by("made_at", "pk").values_list(
         "round_id", "answer_id", "criterion_id", "judge_id", "value", "not_attempt"
     )
     for round_, answer, criterion, judge, value, mark in rows.iterator(chunk_size=20_000):

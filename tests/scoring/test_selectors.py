@@ -1,3 +1,7 @@
+from datetime import timedelta
+
+from django.utils import timezone
+
 from corpus.models import Answer, Sitting
 from scoring.models import Judge, Judgement, Round
 from scoring.selectors import labels_of
@@ -98,6 +102,23 @@ def test_the_latest_judgement_of_a_rater_stands_over_rounds(bare):
     found = labels(bare, "P1/1")["grammatical"]
     # R1 said 1 and later 0; R2 said 0: two votes, both 0.
     assert (found.value, found.votes, found.votes_for) == (0, 2, 2)
+
+
+def test_the_latest_is_so_by_its_own_time_and_not_by_when_a_file_brought_it(bare):
+    bare.sitting("P1", {1: RIGHT[1]})
+    bare.judge("P1/1", {"grammatical": "11-"})
+    imported = Round.objects.create(study=bare.cast.study, rubric=bare.rubric, purpose="imported")
+    criterion = bare.rubric.criteria.get(code="grammatical")
+    Judgement.objects.create(
+        round=imported,
+        answer=bare.answers["P1/1"],
+        criterion=criterion,
+        judge=bare.raters[0].judge,
+        value=0,
+        made_at=timezone.now() - timedelta(days=700),
+    )
+    found = labels(bare, "P1/1")["grammatical"]
+    assert (found.value, found.votes) == (1, 2)
 
 
 def test_withdrawn_judgements_do_not_vote(bare):
