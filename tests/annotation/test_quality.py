@@ -19,14 +19,16 @@ from annotation.models import Campaign, Place, Purpose, Rater, Skip
 from annotation.places import Remark, place_judge, place_skip
 from annotation.quality import OnCriterion, Quality, RaterQuality, quality_of
 from annotation.ratings import ratings_of, strict_majority
+from annotation.reference_services import Right, reference_add
 from annotation.removal import answers_remove
 from annotation.selectors import Standing
 from annotation.services import campaign_close, rater_deactivate
 from annotation.votes import campaign_agreement, labels_of_round
-from corpus.models import Instrument
+from corpus.models import Answer, Instrument
 from reports.quality_figure import MOST, can_be_drawn, drift_specification
 from reports.quality_views import COLUMNS, quality_rows
 from scoring.models import Judge, Judgement
+from scoring.services import PAPER_RUBRIC
 from studies.models import Membership
 from studies.services import membership_deactivate
 from tests.annotation.factories import (
@@ -38,6 +40,7 @@ from tests.annotation.factories import (
     judge_all,
     make_campaign,
     make_rater,
+    make_sitting,
     many_answers,
     post,
 )
@@ -160,6 +163,40 @@ def test_agreement_with_oneself_and_why_it_is_undefined(checked: Campaign, rater
     # Pairs 1-0, 0-0, 1-0, 1-0: observed 3/4; of 8 values 3 are 1, so expected 2 · 3 · 5 / (8 · 7) = 15/28.
     assert order.again_alpha.value == pytest.approx(1 - (3 / 4) / (15 / 28))
     assert order.again_alpha.n_units == 4
+
+
+def test_a_campaign_as_it_is_planned_and_opened(cast: Cast, instrument: Instrument, raters: list[Rater]) -> None:
+    """References made by the researcher, one criterion of three left out, identical answers judged once."""
+    for _ in range(8):
+        make_sitting(instrument)
+    many_answers(instrument, sittings=5)
+    first, second, third = Answer.objects.order_by("pk")[:3]
+    for answer, right in (
+        (first, Right(purpose="training", values=YES)),
+        (second, Right(purpose="gold", values=YES | {"order": 0.0})),
+        (third, Right(purpose="gold", values={}, not_attempt=True)),
+    ):
+        reference_add(study=cast.study, answer=answer, rubric=PAPER_RUBRIC, right=right, actor=cast.alice)
+    campaign = make_campaign(
+        cast.study,
+        cast.alice,
+        identical="once",
+        training=True,
+        gold_every=3,
+        repeat_percent=50,
+        repeat_distance=2,
+        codes=["grammatical", "order"],
+    )
+    repeated = campaign.items.filter(is_repeated=True).count()
+    work(campaign, raters[0], {})
+    found = own(campaign, raters[0])
+    assert [criterion.code for criterion in quality_of(campaign).criteria] == ["grammatical", "order"]
+    assert (found.training.hits, found.training.n, found.gold.hits, found.gold.n) == (1, 1, 0, 2)
+    assert [(one.gold.hits, one.gold.n) for one in found.by_criterion] == [(1, 2), (0, 2)]
+    assert [(one.again.hits, one.again.n) for one in found.by_criterion] == [(repeated, repeated)] * 2
+    # One vote for each text, however many answers share it.
+    assert found.done == campaign.n_items == found.by_criterion[0].values.shares[0][1].n
+    assert found.done < campaign.items.filter(purpose="rating").count()
 
 
 def test_checks_are_in_no_label_and_in_no_alpha(checked: Campaign, raters: list[Rater]) -> None:
