@@ -188,6 +188,8 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
         "experiment-new": f"{demo}experiments/new/",
         "campaign-list": f"{demo}campaigns/",
         "campaign-new": f"{demo}campaigns/new/",
+        "campaign-count": f"{demo}campaigns/new/?title=Пилот&raters_per_answer=3&seed=7&sample=180&repeat_percent=5"
+        "&repeat_distance=20",
         "judgement-imports": f"{demo}campaigns/imports/",
         "judgement-upload": f"{demo}campaigns/imports/new/",
         "guideline-list": f"{demo}guidelines/",
