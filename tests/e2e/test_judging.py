@@ -620,6 +620,7 @@ def test_a_zoomed_page_begins_with_the_answer(sit: Sit) -> None:
     desk.judge()
     for shown in ("#answer", "#judge fieldset:last-of-type"):
         expect(desk.page.locator(shown)).to_be_in_viewport(ratio=1)
+    desk.all_saved()
 
 
 def test_with_tab_and_space_alone(sit: Sit, campaign: Campaign) -> None:
