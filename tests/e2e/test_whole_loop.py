@@ -166,6 +166,8 @@ def open_campaign(researcher: Person) -> None:
     page = researcher.go("/studies/loop/campaigns/new/")
     page.get_by_label("Title").fill("First rating")
     page.get_by_label("Raters per answer").fill("3")
+    page.get_by_text("How they are judged").click()
+    page.get_by_label("The same text given several times").select_option("separately")
     researcher.press("Count the answers")
     researcher.press("Open the campaign")
     expect(page.get_by_role("heading", name="First rating")).to_be_visible()
