@@ -155,7 +155,7 @@ def hand_fill(*, facts: Facts, rater_id: int, done: int, cursor: int, ahead: int
         if facts.has_checks and _check_take(facts, rater_id, given=done + _rating(hand) + taken, done=done):
             hand = held_cards(facts.campaign_id, rater_id)
             continue
-        item_id = _place_take(facts.campaign_id, rater_id, cursor)
+        item_id = _place_take(facts.campaign_id, rater_id, cursor, is_empty=not hand and not taken)
         if item_id is None:
             break
         taken += 1
@@ -176,14 +176,15 @@ def held_cards(campaign_id: int, rater_id: int) -> tuple[Card, ...]:
         return tuple(Card(*row) for row in cursor.fetchall())
 
 
-def _place_take(campaign_id: int, rater_id: int, after: int) -> int | None:
+def _place_take(campaign_id: int, rater_id: int, after: int, *, is_empty: bool) -> int | None:
     """The item whose place was taken: ahead of the last one, then one that was given back, then one that lies idle.
 
-    SKIP LOCKED also hides places that are only being written at this moment; so where it finds nothing the question is
-    asked once more with waiting.
+    SKIP LOCKED also hides places that are only being written at this moment; so where it finds nothing and the hand is
+    empty, the question is asked once more with waiting. Whoever has taken a place in this transaction must not wait:
+    somebody who waits for that place may hold the one that is waited for.
     """
     for statement, item in ((TAKE_FREE, after), (TAKE_FREE, 0), (TAKE_WAITING, 0)):
-        if statement is TAKE_FREE and item == 0 == after:
+        if (statement is TAKE_FREE and item == 0 == after) or (statement is TAKE_WAITING and not is_empty):
             continue
         if found := _taken(statement, [campaign_id, item, rater_id, rater_id, rater_id]):
             return found
