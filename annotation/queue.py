@@ -183,9 +183,12 @@ def _place_take(campaign_id: int, rater_id: int, after: int, *, is_empty: bool) 
     empty, the question is asked once more with waiting. Whoever has taken a place in this transaction must not wait:
     somebody who waits for that place may hold the one that is waited for.
     """
-    for statement, item in ((TAKE_FREE, after), (TAKE_FREE, 0), (TAKE_WAITING, 0)):
-        if (statement is TAKE_FREE and item == 0 == after) or (statement is TAKE_WAITING and not is_empty):
-            continue
+    tries = [(TAKE_FREE, after)]
+    if after:
+        tries.append((TAKE_FREE, 0))
+    if is_empty:
+        tries.append((TAKE_WAITING, 0))
+    for statement, item in tries:
         if found := _taken(statement, [campaign_id, item, rater_id, rater_id, rater_id]):
             return found
     return _taken(TAKE_IDLE, [campaign_id, rater_id, IDLE, rater_id, rater_id, rater_id])
