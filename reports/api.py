@@ -211,6 +211,12 @@ class JudgementSerializer(StudyRowSerializer):
     confidence = serializers.FloatField(allow_null=True)
     reason = serializers.SerializerMethodField(help_text="the judge's note")
     judged_at = serializers.DateTimeField(source="made_at")
+    shared_from = serializers.UUIDField(
+        source="shared_from.answer.blind_id",
+        default=None,
+        allow_null=True,
+        help_text="the answer with the same text that was judged; null where this one was",
+    )
 
     def get_judge(self, row: Judgement) -> str:
         rule = getattr(row.judge, "rule", None)
@@ -258,7 +264,9 @@ class JudgementsViewSet(StudyListViewSet, JudgedViewSet):
                 **chosen,
             )
             .exclude(answer__sitting__standing=Sitting.Standing.WITHDRAWN)
-            .select_related("answer__stimulus", "answer__sitting", "round", "judge__rule", "criterion")
+            .select_related(
+                "answer__stimulus", "answer__sitting", "round", "judge__rule", "criterion", "shared_from__answer"
+            )
         )
 
     def get_serializer_context(self) -> dict[str, Any]:
