@@ -175,9 +175,20 @@ COUNTED = """
     campaign.n_items, campaign.n_places,
     (SELECT COALESCE(sum(other.done), 0) FROM annotation_seat AS other
         WHERE other.campaign_id = seat.campaign_id AND other.id <> seat.id),
-    (SELECT count(*) FROM annotation_skip AS skip WHERE skip.rater_id = seat.rater_id
-        AND skip.campaign_id = seat.campaign_id AND skip.undone_at IS NULL),
-    seat.done, seat.seconds, seat.timed
+    (SELECT count(*) FROM annotation_skip AS skip JOIN annotation_item AS item ON item.id = skip.item_id
+        AND item.purpose = 'rating' WHERE skip.rater_id = seat.rater_id AND skip.campaign_id = seat.campaign_id
+        AND skip.undone_at IS NULL),
+    CASE WHEN campaign.training_round_id IS NULL AND campaign.gold_round_id IS NULL THEN 0 ELSE (
+        SELECT count(*) FROM annotation_item AS item WHERE item.campaign_id = seat.campaign_id
+        AND item.purpose <> 'rating' AND item.removed_at IS NULL AND NOT EXISTS (
+            SELECT 1 FROM annotation_place AS place WHERE place.item_id = item.id AND place.rater_id = seat.rater_id
+            AND (place.state = 'done' OR EXISTS (SELECT 1 FROM annotation_skip AS skip WHERE skip.item_id = item.id
+                AND skip.rater_id = seat.rater_id AND skip.undone_at IS NULL)))) END,
+    CASE WHEN campaign.repeat_round_id IS NULL THEN 0 ELSE (
+        COALESCE((campaign.selection #>> '{numbers,repeats}')::int, 0)) END,
+    (SELECT count(*) FROM annotation_place AS held
+        WHERE held.rater_id = seat.rater_id AND held.campaign_id = seat.campaign_id AND held.state = 'held'),
+    seat.done, seat.checks, seat.seconds, seat.timed
 """
 SIT = f"""
 UPDATE annotation_seat AS seat SET done = done + %s::int, checks = checks + %s::int, seconds = seconds + %s::float8,
@@ -203,10 +214,15 @@ def tally_of(campaign_id: int, rater_id: int) -> Tally:
 
 
 def _tally(row: Any) -> Tally:
-    n_items, n_places, done_by_others, skipped, done, seconds, timed = row
+    """Training, gold and repeats count as any answer: a counter that stood still at them would tell which they are. How
+    many repeats are to come is an estimate by the campaign's share, since which answers come again is not told."""
+    n_items, n_places, done_by_others, skipped, references, repeats, held, done, checks, seconds, timed = row
     left = max(0, min(n_items - done - skipped, n_places - done - int(done_by_others)))
+    if left:
+        left += references + round(repeats * left / n_items)
+    left = max(left, held)
     known = timed >= ENOUGH_TO_TELL
-    return Tally(done, done + left, round(left * seconds / timed / 60) if known else None)
+    return Tally(done + checks, done + checks + left, round(left * seconds / timed / 60) if known else None)
 
 
 @transaction.atomic

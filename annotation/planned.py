@@ -19,7 +19,7 @@ def plan_lines(campaign: Campaign, *, blinded: bool) -> list[Line]:
     """
     asked = campaign.selection.get("asked", {})
     numbers = campaign.selection.get("numbers", {})
-    lines = [*_answers(numbers), *([] if blinded else _whose(asked)), *_stimuli(asked)]
+    lines = [*_answers(numbers, blinded=blinded), *([] if blinded else _whose(asked)), *_stimuli(asked)]
     if asked.get("only_new"):
         lines.append((_("Left out"), _("answers that an earlier campaign held")))
     lines += [
@@ -30,11 +30,14 @@ def plan_lines(campaign: Campaign, *, blinded: bool) -> list[Line]:
     return lines + (_checks(campaign, numbers) if numbers else [])
 
 
-def _answers(numbers: dict[str, int]) -> list[Line]:
+def _answers(numbers: dict[str, int], *, blinded: bool) -> list[Line]:
+    """How many there were to draw from is nothing for who rates: it may be the number of all models' answers."""
     if not numbers:  # opened before Luria wrote it down, or made by an import
         return []
     words = ngettext("%(n)d answer", "%(n)d answers", numbers["answers"]) % {"n": numbers["answers"]}
-    if numbers["found"] > numbers["answers"]:
+    if numbers["found"] > numbers["answers"] and blinded:
+        words += " · " + _("drawn at random")
+    elif numbers["found"] > numbers["answers"]:
         words += " · " + _("drawn at random from %(n)d") % {"n": numbers["found"]}
     if numbers["left_out_references"]:
         words += " · " + _("without %(n)d whose right values are known") % {"n": numbers["left_out_references"]}

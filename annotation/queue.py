@@ -152,9 +152,12 @@ def hand_fill(*, facts: Facts, rater_id: int, done: int, cursor: int, ahead: int
     hand = held_cards(facts.campaign_id, rater_id)
     taken = 0
     for _ in range(ahead - len(hand)):
-        if facts.has_checks and _check_take(facts, rater_id, given=done + _rating(hand) + taken, done=done):
-            hand = held_cards(facts.campaign_id, rater_id)
-            continue
+        if facts.has_checks:
+            if taken:  # a gold answer stands among answers to its own stimulus: what was just taken is looked at
+                hand = held_cards(facts.campaign_id, rater_id)
+            if _check_take(facts, rater_id, hand, done=done):
+                hand = held_cards(facts.campaign_id, rater_id)
+                continue
         item_id = _place_take(facts.campaign_id, rater_id, cursor, is_empty=not hand and not taken)
         if item_id is None:
             break
@@ -211,13 +214,13 @@ def _may_come_back(campaign_id: int, rater_id: int) -> bool:
 # --- training, gold and repeats ----------------------------------------------------------------------------------
 
 
-def _check_take(facts: Facts, rater_id: int, *, given: int, done: int) -> bool:
-    """Hand out a training answer, a repeat or a gold answer if one is due: in this order. `given` places of purpose
-    rating have been handed out to the rater, `done` of them are judged."""
+def _check_take(facts: Facts, rater_id: int, hand: tuple[Card, ...], *, done: int) -> bool:
+    """Hand out a training answer, a repeat or a gold answer if one is due: in this order. `done` places of purpose
+    rating are judged."""
     for purpose, item_id in (
         (Purpose.TRAINING, _training_due(facts, rater_id)),
         (Purpose.REPEAT, _repeat_due(facts, rater_id, done)),
-        (Purpose.GOLD, _gold_due(facts, rater_id, given)),
+        (Purpose.GOLD, _gold_due(facts, rater_id, hand, done)),
     ):
         if item_id is not None:
             with planned_cursor() as cursor:
@@ -227,7 +230,7 @@ def _check_take(facts: Facts, rater_id: int, *, given: int, done: int) -> bool:
 
 
 REFERENCES = """
-SELECT item.id, place.id IS NOT NULL FROM annotation_item AS item
+SELECT item.id, place.id IS NOT NULL, item.stimulus_text, item.display_text FROM annotation_item AS item
 LEFT JOIN annotation_place AS place ON place.item_id = item.id AND place.rater_id = %s AND place.purpose = item.purpose
 WHERE item.campaign_id = %s AND item.purpose = %s AND item.removed_at IS NULL ORDER BY item.id
 """
@@ -241,7 +244,14 @@ ORDER BY place.ordinal LIMIT 1
 """
 
 
-def _references(facts: Facts, rater_id: int, purpose: str) -> list[tuple[int, bool]]:
+LAST_STIMULUS = """
+SELECT item.stimulus_text FROM annotation_place AS place JOIN annotation_item AS item ON item.id = place.item_id
+WHERE place.campaign_id = %s AND place.rater_id = %s AND place.purpose = 'rating' AND place.state = 'done'
+ORDER BY place.ordinal DESC LIMIT 1
+"""
+
+
+def _references(facts: Facts, rater_id: int, purpose: str) -> list[tuple[int, bool, str, str]]:
     if purpose not in facts.rounds:
         return []
     with planned_cursor() as cursor:
@@ -250,23 +260,36 @@ def _references(facts: Facts, rater_id: int, purpose: str) -> list[tuple[int, bo
 
 
 def _training_due(facts: Facts, rater_id: int) -> int | None:
-    return next((pk for pk, had in _references(facts, rater_id, Purpose.TRAINING) if not had), None)
+    return next((pk for pk, had, *_ in _references(facts, rater_id, Purpose.TRAINING) if not had), None)
 
 
-def _gold_due(facts: Facts, rater_id: int, given: int) -> int | None:
-    """One in each run of `gold_every` answers, at a place and in an order that only the seed and the rater tell."""
+def _gold_due(facts: Facts, rater_id: int, hand: tuple[Card, ...], done: int) -> int | None:
+    """After each `gold_every` answers one, at a place and in an order that only the seed and the rater tell.
+
+    It is one to the stimulus that the rater is at, and no text that lies in the hand: a sentence to another stimulus,
+    or the same one twice in a row, would tell what it is. One whose stimulus has gone by is not given.
+    """
     items = _references(facts, rater_id, Purpose.GOLD)
-    had = sum(was_had for _, was_had in items)
-    if not facts.gold_every or had == len(items):
+    had = sum(was_had for _, was_had, *_ in items)
+    if not facts.gold_every or had == len(items) or any(card.purpose == Purpose.GOLD for card in hand):
         return None
     shuffle = random.Random(f"{facts.seed} {rater_id}")  # noqa: S311 (an order to repeat, not a secret)
-    order = [pk for pk, _ in items]
-    shuffle.shuffle(order)
-    offsets = [shuffle.randrange(facts.gold_every) for _ in items]
-    if given < had * facts.gold_every + offsets[had]:
+    shuffle.shuffle(items)
+    offsets = [shuffle.randrange(max(1, facts.gold_every // 2)) for _ in items]
+    if done + _rating(hand) < had * facts.gold_every + offsets[had]:
         return None
-    taken = {pk for pk, was_had in items if was_had}
-    return next(pk for pk in order if pk not in taken)
+    here = [card.stimulus_text for card in hand if card.purpose == Purpose.RATING][-1:]
+    stimulus = here[0] if here else _last_stimulus(facts, rater_id)
+    texts = {card.display_text for card in hand}
+    fitting = (pk for pk, was_had, own, text in items if not was_had and own == stimulus and text not in texts)
+    return next(fitting, None)
+
+
+def _last_stimulus(facts: Facts, rater_id: int) -> str | None:
+    with planned_cursor() as cursor:
+        cursor.execute(LAST_STIMULUS, [facts.campaign_id, rater_id])
+        row: Any = cursor.fetchone()
+    return row[0] if row else None
 
 
 def _repeat_due(facts: Facts, rater_id: int, done: int) -> int | None:

@@ -26,10 +26,12 @@ def checked(cast: Cast, instrument: Instrument) -> Campaign:
     for _ in range(4):
         make_sitting(instrument)
     campaign = make_campaign(cast.study, cast.alice, k=1)
-    for item, purpose in zip(campaign.items.order_by("-position"), ["training", "gold", "gold"], strict=False):
+    for position, purpose in ((12, "training"), (8, "gold"), (4, "gold")):  # one to each stimulus
+        item = campaign.items.get(position=position)
         item.places.all().delete()
         item.purpose, item.expected, item.explanation = purpose, YES, "потому что"
-        item.save(update_fields=["purpose", "expected", "explanation"])
+        item.display_text += " сегодня"  # the other answers to one stimulus are the same sentence
+        item.save(update_fields=["purpose", "expected", "explanation", "display_text"])
     first = campaign.items.get(position=1)
     first.is_repeated = True
     first.save(update_fields=["is_repeated"])

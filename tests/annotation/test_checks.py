@@ -1,5 +1,7 @@
 """Training, gold and repeats in the queue; skips; answers that share a text; what lies ahead."""
 
+import itertools
+
 import pytest
 from django.urls import reverse
 
@@ -40,6 +42,28 @@ def test_training_first_then_gold_and_repeats_among_the_others(checked: Campaign
     assert sorted(place.ordinal for place in judged if place.purpose == Purpose.RATING) == list(range(1, 10))
     seat = Seat.objects.get(campaign=checked, rater=raters[0])
     assert (seat.done, seat.checks) == (9, 4)
+
+
+def test_gold_stands_among_answers_to_its_own_stimulus(checked: Campaign, raters: list[Rater]) -> None:
+    judged = [place for place in work_off(checked, raters[0]) if place.purpose in (Purpose.RATING, Purpose.GOLD)]
+    stimuli = [place.item.stimulus_text for place in judged]
+    assert sum(one != other for one, other in itertools.pairwise(stimuli)) == 2  # three blocks, gold in them
+    texts = [place.item.display_text for place in judged]
+    golds = [number for number, place in enumerate(judged) if place.purpose == Purpose.GOLD]
+    assert all(texts[number] not in texts[number + 1 : number + 2] for number in golds)
+
+
+def test_the_counter_moves_at_every_answer_alike(checked: Campaign, raters: list[Rater]) -> None:
+    client, done = signed_in(raters[0]), 0
+    hand_of(checked, raters[0])
+    totals = []
+    while place := Place.objects.filter(rater=raters[0], state=Place.State.HELD).order_by("held_at", "pk").first():
+        answer = client.post(reverse("rate_place", args=[place.uuid]), form(YES), headers=JSON).json()
+        done += 1
+        assert answer["progress"]["done"] == done, place.purpose
+        assert answer["progress"]["total"] >= done + bool(answer["ahead"])
+        totals.append(answer["progress"]["total"])
+    assert done == totals[-1] == 13  # nine, the training one, two gold ones, one repeat
 
 
 def test_each_purpose_has_its_round_and_only_rating_counts(checked: Campaign, raters: list[Rater]) -> None:

@@ -151,7 +151,7 @@ def test_withdrawn_checks_count_nowhere(checked: Campaign, raters: list[Rater]) 
 
 
 def test_agreement_with_oneself_and_why_it_is_undefined(checked: Campaign, raters: list[Rater]) -> None:
-    checked.items.filter(purpose="rating", position__lte=4).update(is_repeated=True)
+    checked.items.filter(purpose="rating", position__lte=5).update(is_repeated=True)
     work(checked, raters[0], {"repeat": YES | {"order": 0.0}})
     first = Place.objects.get(rater=raters[0], purpose=Purpose.RATING, item__position=2)
     post(first, raters[0], YES | {"order": 0.0}, version=1)
