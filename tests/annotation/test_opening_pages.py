@@ -192,6 +192,7 @@ def test_what_was_asked_is_on_the_campaign_s_page_but_for_whose(cast: Cast, mixe
     text = client.get(address).content.decode()
     assert ">people only</dd>" not in text and ">first</dd>" not in text
     assert ">easy</dd>" in text
+    assert ">1 answer · drawn at random</dd>" in text  # how many of them there are may tell whose they are
 
 
 # --- again -------------------------------------------------------------------------------------------------------
