@@ -32,6 +32,7 @@ from annotation.reference_forms import AnswerSearchForm, ReferenceForm, Referenc
 from annotation.reference_selectors import (
     answer_to_mark,
     answers_alike,
+    answers_usable,
     counts_by_stimulus,
     criteria_of,
     items_made_of,
@@ -112,7 +113,7 @@ def reference_answers(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     rubric = _rubric(request)
     stimuli = stimuli_of(study)
-    first = stimuli.first()
+    first = stimuli.filter(pk__in=answers_usable(study).values("stimulus")).first() or stimuli.first()
     data = request.GET.copy()
     if first is not None:
         data.setdefault("stimulus", str(first.pk))

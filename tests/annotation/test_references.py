@@ -30,6 +30,7 @@ from annotation.reference_services import (
 )
 from annotation.removal import answers_remove, remarks_blank
 from annotation.services import campaign_close, rater_ensure
+from corpus.instruments import instrument_copy
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import sitting_withdraw
 from scoring.models import Round, Rubric
@@ -105,6 +106,13 @@ def test_a_reference_is_made_from_the_search_to_the_list(cast: Cast, answers: li
     entry = AuditEntry.objects.get(action="reference_add")
     assert entry.actor == cast.alice
     assert entry.detail == {"rubric": "paper", "purpose": "training", "expected": made.expected, "not_attempt": False}
+
+
+def test_the_search_begins_with_a_task_that_has_answers(cast: Cast, answers: list[Answer]) -> None:
+    """A newer version, to which nobody has answered yet, stands first in the lists."""
+    made_for = answers[0].stimulus.instrument
+    instrument_copy(instrument=made_for, study=cast.study, slug=made_for.slug, title=made_for.title, actor=cast.alice)
+    assert GOOD[0] in shown(english(cast.alice).get(SEARCH))
 
 
 def test_nothing_is_chosen_in_advance(cast: Cast, answers: list[Answer]) -> None:
