@@ -277,8 +277,11 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     boss.locator("main table a, main h2 a, main li a").first.click()
     campaign = urlsplit(boss.url).path
     form = boss.locator(f"form[action='{campaign}adjudicator/']")
-    form.locator("select").select_option(index=0)
+    rater = form.locator("select option", has_text="simulated-rater-1").get_attribute("value")
+    form.locator("select").select_option(rater)
     form.locator("button").click()
+    boss.locator("main form button.btn-primary").click()
+    boss.wait_for_url(f"**{campaign}")
     album.take(boss, "campaign-close", path=f"{campaign}close/")
     boss.locator("main form button").first.click()
     album.take(boss, "campaign-closed", path=campaign)
