@@ -1,5 +1,6 @@
 """Logging: structlog over the standard library, with secrets blanked before anything is written."""
 
+import logging
 import re
 from collections.abc import MutableMapping
 from typing import Any
@@ -12,6 +13,13 @@ SECRET = re.compile(r"(?i)\b(sk-[\w-]{8,}|bearer\s+[\w.~+/=-]{8,})|(?<=/join/)[\
 
 # People's ids on a platform stand in the address of a survey.
 IDS = re.compile(r"(/s/[\w-]+/\?)[^'\"\s>]+")
+
+
+def refusals_in_brief(record: logging.LogRecord) -> bool:
+    """A refusal (403, 404) is no error of ours: one line, and no traceback."""
+    if getattr(record, "status_code", 500) < 500:
+        record.exc_info, record.exc_text = None, None
+    return True
 
 
 def blank_secrets(_: Any, __: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
@@ -53,8 +61,10 @@ def logging_config(*, level: str, json: bool) -> dict[str, Any]:
                 ],
             }
         },
+        "filters": {"brief": {"()": lambda: refusals_in_brief}},
         "handlers": {"stream": {"class": "logging.StreamHandler", "formatter": "structlog"}},
         "root": {"handlers": ["stream"], "level": level},
         # httpx logs every request line with its full address, which may carry a key as a parameter.
-        "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore", "httpx2", "httpcore2", "openai")},
+        "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore", "httpx2", "httpcore2", "openai")}
+        | {"django.request": {"filters": ["brief"]}},
     }
