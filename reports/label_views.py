@@ -1,5 +1,7 @@
 """The page of a campaign's labels: what they rest on, their versions, their files."""
 
+from collections.abc import Sequence
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
@@ -8,7 +10,7 @@ from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_safe
 
-from annotation.models import Campaign
+from annotation.models import Campaign, Item, LabelVersion
 from annotation.versions import chain_verify, labels_freeze, versions_catch_up
 from reports.campaign_labels import (
     LONG,
@@ -46,12 +48,20 @@ def campaign_labels(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "campaign": campaign,
         "is_closed": campaign.state == Campaign.State.CLOSED,
         "counts": label_counts(campaign),
-        "versions": versions[:SHOWN],
+        "versions": _with_items(campaign, versions[:SHOWN]),
         "n_versions": len(versions),
         "verified": is_asked,
         "problems": chain_verify(campaign) if is_asked else [],
     }
     return render(request, "reports/labels.html", context)
+
+
+def _with_items(campaign: Campaign, versions: Sequence[LabelVersion]) -> list[tuple[LabelVersion, int | None]]:
+    """Each version with the item that it is about, if it is about one that is still there. One query."""
+    named = [one.change["answer"] for one in versions if "answer" in one.change]
+    there = Item.objects.filter(campaign=campaign, answer__blind_id__in=named, removed_at__isnull=True)
+    items = {str(blind): pk for pk, blind in there.values_list("pk", "answer__blind_id")}
+    return [(one, items.get(one.change.get("answer", ""))) for one in versions]
 
 
 @login_required

@@ -154,3 +154,18 @@ def test_imported_rounds_make_labels(cast: Cast, instrument: Instrument, raters:
         Judgement.objects.create(round=imported, answer=answer, criterion=criterion, judge=rater.judge, value=1.0)
     (found,) = [one for one in labels_of(instrument=instrument, rubric=rubric).answers if one.pk == answer.pk]
     assert (found.labels[2].value, found.labels[2].basis, found.labels[2].votes) == (1.0, "majority", 2)
+
+
+def test_versions_are_short_and_say_which_answer(cast: Cast, closed: Campaign, raters: list[Rater]) -> None:
+    item = closed.items.order_by("position")[4]
+    adjudication_record(item_uuid=item.uuid, values=YES, rater_id=raters[2].pk, reason="так говорят")
+    address = reverse("campaign_labels", args=["ours", closed.pk])
+    page = cast.client(cast.alice).get(address).content.decode()
+    answer = str(item.answer.blind_id)
+    assert f'?item={item.pk}" title="{answer}"><code>{answer[:8]}</code></a>' in page
+    for one in closed.label_versions.all():
+        whole = one.sha256
+        assert f'<summary title="{whole}"><code>{whole[:12]}</code></summary><code class="text-break">{whole}<' in page
+    answers_remove(answer_ids=[item.answer_id])
+    page = cast.client(cast.alice).get(address).content.decode()
+    assert f"?item={item.pk}" not in page
