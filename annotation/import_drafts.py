@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from annotation.importers.plan import Source
 from annotation.models import JudgementDraft
+from corpus.storing import storable_text
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -60,7 +61,7 @@ def _kept(path: Path, upload: UploadedFile) -> dict[str, Any]:
             digest.update(chunk)
             size += len(chunk)
             file.write(chunk)
-    name = (upload.name or "file").replace("\0", "")[:200]
+    name = storable_text(upload.name or "file")[0][:200]
     return {"name": name, "bytes": size, "sha256": digest.hexdigest()}
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.forms import RUBRIC_CHOICES
 from annotation.import_words import FORMATS
 from annotation.importers.documents import MAX_BYTES
+from annotation.importers.values import plain
 from annotation.importing import MAX_TITLE
 from corpus.tables.decoding import ENCODINGS
 from corpus.tables.faults import FaultError
@@ -85,7 +86,7 @@ class JudgementUploadForm(StyledForm):
 def keys_in(data: bytes) -> dict[str, str]:
     """The first column of a table to its second. Raises FaultError."""
     table = open_table(data)
-    pairs = [(record.cell(0).strip(), record.cell(1).strip()) for record in table.records if not record.is_blank]
+    pairs = [(plain(record.cell(0)), plain(record.cell(1))) for record in table.records if not record.is_blank]
     keys = {key: answer for key, answer in pairs if key}
     if any(keys[key] != answer for key, answer in pairs if key):
         raise FaultError("doubled_key")

@@ -10,6 +10,7 @@ from annotation.importers.label_studio_json_min import OWN
 from annotation.importers.plan import Raw, Source
 from annotation.importers.settings import Settings
 from annotation.importers.values import chosen_in, number_in, plain
+from corpus.storing import is_storable
 from corpus.tables.faults import Fault, FaultError
 from corpus.tables.table import folded, is_workbook
 from corpus.tables.workbook import sheet_names
@@ -83,6 +84,8 @@ def look_at(sources: Sequence[Source], format_name: str | None, chosen: dict[str
     look = Look()
     for source in sources:
         try:
+            if source.fault:
+                raise FaultError(source.fault.code, source.fault.line, source.fault.detail)
             if is_workbook(source.data):
                 look.sheets = look.sheets or sheet_names(source.data)
             settings = Settings.read({name: chosen[name] for name in READING if name in chosen})
@@ -105,7 +108,7 @@ def look_at(sources: Sequence[Source], format_name: str | None, chosen: dict[str
 
 
 def _field(look: Look, name: str, *, is_data: bool, is_choice: bool) -> FieldSeen | None:
-    if name not in look.fields and len(look.fields) < MAX_FIELDS and len(name) <= MAX_VALUE and "\0" not in name:
+    if name not in look.fields and len(look.fields) < MAX_FIELDS and len(name) <= MAX_VALUE and is_storable(name):
         look.fields[name] = FieldSeen(name, is_data, is_choice)
     return look.fields.get(name)
 

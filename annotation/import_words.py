@@ -10,6 +10,14 @@ from corpus.tables.faults import Fault
 FAULTS = TABLE_FAULTS | {
     "bad_json": gettext_lazy("this is no JSON as it should be: %(detail)s"),
     "doubled_key": gettext_lazy("“%(detail)s” stands twice in one object: which of the two counts cannot be said"),
+    "endless_number": gettext_lazy("a number of thousands of digits stands there, which is no judgement"),
+    "archive_too_large": gettext_lazy("unpacked, the archive has more than %(detail)s MB; send its files in parts"),
+    "archive_too_many": gettext_lazy("the archive holds more than %(detail)s files; send them in parts"),
+    "archive_within": gettext_lazy("the archive holds an archive (%(detail)s); unpack that one and send its files"),
+    "archive_empty": gettext_lazy("the archive holds no file"),
+    "archive_unreadable": gettext_lazy(
+        "the archive or workbook is broken, or locked with a password; unpack or unlock it yourself and send that"
+    ),
     "too_deep": gettext_lazy("the values are nested too deeply"),
     "not_an_export": gettext_lazy("this is JSON, but no export of Label Studio or doccano (%(detail)s)"),
     "annotator_unknown": gettext_lazy(
@@ -63,6 +71,9 @@ CONFLICTS = {
 }
 
 WARNINGS = {
+    "escaped": gettext_lazy(
+        "the record holds half a character or a NUL, which cannot be stored: such are written as \\ud800 or \\u0000"
+    ),
     "unknown_label": gettext_lazy("a label that has no counterpart here is left aside"),
     "time_unreadable": gettext_lazy(
         "imported, but its time could not be read or names no time zone; the time of the import stands in"

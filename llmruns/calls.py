@@ -20,6 +20,7 @@ from django.utils import timezone
 
 from corpus.models import Answer, Sitting
 from corpus.services import AnswerTooLongError, answer_record, sitting_finish
+from corpus.storing import storable_text
 from llmruns.keys import KeyMissingError, KeyNameRefusedError, key_read
 from llmruns.liveness import living_workers, worker_is_alive, worker_name
 from llmruns.models import Call, Experiment, ModelConfig, Run, RunStimulus
@@ -35,7 +36,7 @@ from llmruns.providers.base import (
 )
 from llmruns.queue import stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
-from llmruns.storing import is_storable_json, storable_body, storable_text
+from llmruns.storing import is_storable_json, storable_body
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
 CLOCKS_DIFFER = timedelta(seconds=1)  # a message may come this much before the time written in the row

@@ -4,14 +4,10 @@ import json
 import re
 from typing import Any
 
+from corpus.storing import storable_text
+
 BODY_KEPT = 100_000  # characters of a body that is no JSON
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
-
-
-def storable_text(text: str) -> tuple[str, bool]:
-    """The text, NUL and lone surrogates written as \\u0000 and \\ud800, and whether anything was."""
-    stored = text.encode("utf-8", "backslashreplace").decode("utf-8").replace("\x00", "\\u0000")
-    return stored, stored != text
 
 
 def storable_body(body: bytes) -> tuple[str, bool]:

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from annotation.importers.plan import Raw, Reading, Source
 from annotation.importers.settings import FILE_NAME, Settings
 from annotation.importers.tables import damaged_in, field_names, field_of, rows_of, table_of
-from annotation.importers.values import plain
+from annotation.importers.values import person
 from corpus.tables.faults import FaultError
-from corpus.tables.table import Table
+from corpus.tables.table import Record
 
 NAME = "columns"
 
@@ -21,7 +21,9 @@ def read(source: Source, settings: Settings) -> Reading:
     column = None if by_file else field_of(names, settings.annotator)
     time = field_of(names, settings.time)
     counts: Counter[str] = Counter()
-    records = _rows(table, names, source.stem if by_file else "", column, time, counts)
+    escaped: set[int] = set()
+    cells = rows_of(table, names, counts, escaped)
+    records = _rows(cells, names, source.stem if by_file else "", column, time)
     return Reading(
         f"{NAME}_{table.kind}",
         table.encoding,
@@ -30,16 +32,21 @@ def read(source: Source, settings: Settings) -> Reading:
         names,
         counts,
         names_annotators=by_file or column is not None,
+        escaped=escaped,
     )
 
 
 def _rows(
-    table: Table, names: Sequence[str], annotator: str, column: str | None, time: str | None, counts: Counter[str]
+    rows: Iterator[tuple[Record, dict[str, str]]],
+    names: Sequence[str],
+    annotator: str,
+    column: str | None,
+    time: str | None,
 ) -> Iterator[Raw]:
-    for record, cells in rows_of(table, names, counts):
+    for record, cells in rows:
         if len(record.cells) < len(names):
             raise FaultError("short_record", record.line, str(record.number))
-        raw = Raw(record.number, cells, annotator or (plain(cells[column]) if column else ""))
+        raw = Raw(record.number, cells, annotator or (person(cells[column]) if column else ""))
         if time is not None:
             raw.time = record.dates.get(names.index(time)) or cells[time].strip()
         raw.damaged = {name: reason for name, reason in damaged_in(record, names).items() if name != time}

@@ -7,6 +7,7 @@ from annotation.importers.doccano_jsonl import MAX_COMMENT, annotator_of
 from annotation.importers.plan import Raw, Reading, Source
 from annotation.importers.settings import Settings
 from annotation.importers.tables import field_names, rows_of, table_of
+from annotation.importers.values import plain
 from corpus.tables.table import Table
 
 NAME = "doccano_csv"
@@ -21,15 +22,21 @@ def read(source: Source, settings: Settings) -> Reading:
     table = table_of(source, settings)
     names = field_names(table.header)
     counts: Counter[str] = Counter()
-    records = _rows(table, names, source, settings, counts)
-    return Reading(NAME, table.encoding, table.delimiter, records, names, counts, uses_labels=True)
+    escaped: set[int] = set()
+    records = _rows(table, names, source, settings, counts, escaped)
+    return Reading(NAME, table.encoding, table.delimiter, records, names, counts, uses_labels=True, escaped=escaped)
 
 
 def _rows(
-    table: Table, names: Sequence[str], source: Source, settings: Settings, counts: Counter[str]
+    table: Table,
+    names: Sequence[str],
+    source: Source,
+    settings: Settings,
+    counts: Counter[str],
+    escaped: set[int],
 ) -> Iterator[Raw]:
     annotator = annotator_of(source, settings)
-    for record, cells in rows_of(table, names, counts):
-        labels = tuple(label.strip() for label in cells.get("label", "").split("#") if label.strip())
-        comment = cells.get("Comments", "").replace("\0", "")[:MAX_COMMENT]
+    for record, cells in rows_of(table, names, counts, escaped):
+        labels = tuple(plain(label) for label in cells.get("label", "").split("#") if label.strip())
+        comment = plain(cells.get("Comments"))[:MAX_COMMENT]
         yield Raw(record.number, cells, annotator, verdicts={}, labels=labels, comment=comment)

@@ -32,10 +32,11 @@ def annotator_of(source: Source, settings: Settings) -> str:
 def read(source: Source, settings: Settings) -> Reading:
     """Raises FaultError."""
     text, encoding = text_of(source.data, settings.encoding)
-    found = elements(text) if looks_like_json(source.data) == "[" else lines(text)
+    escaped: set[int] = set()
+    found = elements(text, escaped) if looks_like_json(source.data) == "[" else lines(text, escaped)
     counts: Counter[str] = Counter()
     records = _records(found, source, settings, counts)
-    return Reading(NAME, encoding, None, records, counts=counts, uses_labels=True)
+    return Reading(NAME, encoding, None, records, counts=counts, uses_labels=True, escaped=escaped)
 
 
 def _records(
@@ -72,4 +73,4 @@ def _labels(given: Any) -> Chosen:
 def _comment(given: Any) -> str:
     if not isinstance(given, list):
         return ""
-    return "\n".join(filter(None, map(plain, given))).replace("\0", "")[:MAX_COMMENT]
+    return "\n".join(filter(None, map(plain, given)))[:MAX_COMMENT]

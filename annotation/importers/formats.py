@@ -61,5 +61,7 @@ def recognised(source: Source, settings: Settings) -> Format:
 
 def opened(source: Source, format_name: str | None, settings: Settings) -> Reading:
     """Raises FaultError."""
+    if source.fault:
+        raise FaultError(source.fault.code, source.fault.line, source.fault.detail)
     format_ = FORMATS[format_name] if format_name else recognised(source, settings)
     return format_.read(source, settings)

@@ -20,11 +20,13 @@ def read(source: Source, settings: Settings) -> Reading:
     table = table_of(source, settings)
     names = field_names(table.header)
     counts: Counter[str] = Counter()
-    return Reading(NAME, table.encoding, table.delimiter, _rows(table, names, counts), names, counts)
+    escaped: set[int] = set()
+    records = _rows(table, names, counts, escaped)
+    return Reading(NAME, table.encoding, table.delimiter, records, names, counts, escaped=escaped)
 
 
-def _rows(table: Table, names: Sequence[str], counts: Counter[str]) -> Iterator[Raw]:
-    for record, cells in rows_of(table, names, counts):
+def _rows(table: Table, names: Sequence[str], counts: Counter[str], escaped: set[int]) -> Iterator[Raw]:
+    for record, cells in rows_of(table, names, counts, escaped):
         raw = flat(record.number, cells)
         raw.damaged = damaged_in(record, names)
         yield raw

@@ -22,11 +22,12 @@ def read(source: Source, settings: Settings) -> Reading:
     """Drafts and predictions are no judgements: they are counted and left alone."""
     text, encoding = text_of(source.data, settings.encoding)
     counts: Counter[str] = Counter()
-    return Reading(NAME, encoding, None, _annotations(text, settings, counts), counts=counts)
+    escaped: set[int] = set()
+    return Reading(NAME, encoding, None, _annotations(text, settings, counts, escaped), counts=counts, escaped=escaped)
 
 
-def _annotations(text: str, settings: Settings, counts: Counter[str]) -> Iterator[Raw]:
-    for number, task in elements(text):
+def _annotations(text: str, settings: Settings, counts: Counter[str], escaped: set[int]) -> Iterator[Raw]:
+    for number, task in elements(text, escaped):
         if not isinstance(task, dict) or not isinstance(task.get("annotations"), list):
             raise FaultError("not_an_export", detail=str(number))
         counts["tasks"] += 1

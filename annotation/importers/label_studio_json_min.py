@@ -20,11 +20,12 @@ def recognises(first: Any) -> bool:
 
 def read(source: Source, settings: Settings) -> Reading:
     text, encoding = text_of(source.data, settings.encoding)
-    return Reading(NAME, encoding, None, _records(text))
+    escaped: set[int] = set()
+    return Reading(NAME, encoding, None, _records(text, escaped), escaped=escaped)
 
 
-def _records(text: str) -> Iterator[Raw]:
-    for number, record in elements(text):
+def _records(text: str, escaped: set[int]) -> Iterator[Raw]:
+    for number, record in elements(text, escaped):
         if not isinstance(record, dict):
             raise FaultError("not_an_export", detail=str(number))
         yield flat(number, record)

@@ -13,6 +13,7 @@ from corpus.tables.faults import Fault
 class Source:
     name: str
     data: bytes
+    fault: Fault | None = None  # an archive that is not unpacked, and why
 
     @property
     def stem(self) -> str:
@@ -55,6 +56,7 @@ class Reading:
     counts: Counter[str] = field(default_factory=Counter)  # grows while the records are read
     names_annotators: bool = True
     uses_labels: bool = False
+    escaped: set[int] = field(default_factory=set)  # records with what no database can keep; grows with the reading
 
 
 class AnswerKey(NamedTuple):

@@ -10,6 +10,7 @@ from annotation.importers.plan import AnswerKey, Chosen, Named, Plan, Planned, R
 from annotation.importers.settings import FILE_NAME, Settings
 from annotation.importers.tables import field_of
 from annotation.importers.values import chosen_in, number_in, plain
+from corpus.storing import is_storable
 from corpus.tables.faults import FaultError
 from corpus.tables.table import folded
 from corpus.tables.times import date_order, instant, time_read
@@ -77,6 +78,8 @@ class _File:
         read = 0
         for raw in chain([] if first is None else [first], records):
             read += 1
+            if raw.record in self.reading.escaped:
+                self.plan.warnings.append(Named(self.number, raw.record, "escaped", raw.annotation))
             self._plan_long(raw) if settings.is_long else self._plan(raw)
         if "tasks" not in self.reading.counts:
             counts["records"] += read
@@ -202,16 +205,22 @@ class _File:
         annotator = (raw.annotator or "").strip()
         if not annotator:
             reason = "no_annotator"
-        elif len(annotator) > MAX_ANNOTATOR or not _is_storable(annotator):
+        elif len(annotator) > MAX_ANNOTATOR or not is_storable(annotator):
             reason = "unusable_annotator"
         elif not (answer.key or answer.text or (answer.respondent and answer.stimulus)):
             reason = "no_key"
         elif spoiled := next((field for field in self.answer.values() if field in raw.damaged), ""):
             reason = raw.damaged[spoiled]
         else:
-            seconds, comment = raw.seconds, raw.comment if _is_storable(raw.comment) else ""
             return Planned(
-                self.number, raw.record, raw.annotation, answer, annotator, {}, seconds=seconds, comment=comment
+                self.number,
+                raw.record,
+                raw.annotation,
+                answer,
+                annotator,
+                {},
+                seconds=raw.seconds,
+                comment=raw.comment,
             )
         self._skip(raw, reason)
         return None
@@ -241,10 +250,6 @@ class _File:
 
 def _name(field: str | int | None) -> str | None:
     return None if field is None or field == FILE_NAME else str(field)
-
-
-def _is_storable(text: str) -> bool:
-    return not any(sign == "\0" or "\ud800" <= sign <= "\udfff" for sign in text)
 
 
 def annotators_of(judgements: Iterable[Planned]) -> dict[str, int]:

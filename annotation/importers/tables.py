@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from annotation.importers.plan import Source
 from annotation.importers.settings import Field, Settings
+from corpus.storing import is_storable, storable_text
 from corpus.tables.faults import FaultError
 from corpus.tables.table import Record, Table, folded, open_table
 
@@ -17,7 +18,8 @@ def field_names(header: Sequence[str]) -> list[str]:
     """The headers; the position from 0 stands for one that is blank or there twice."""
     known = Counter(folded(name) for name in header)
     return [
-        name.strip() if name.strip() and known[folded(name)] == 1 else str(place) for place, name in enumerate(header)
+        storable_text(name.strip())[0] if name.strip() and known[folded(name)] == 1 else str(place)
+        for place, name in enumerate(header)
     ]
 
 
@@ -34,13 +36,17 @@ def field_of(names: Sequence[str], field: Field | None) -> str | None:
     raise FaultError("missing_column", 1, str(field))
 
 
-def rows_of(table: Table, names: Sequence[str], counts: Counter[str]) -> Iterator[tuple[Record, dict[str, str]]]:
-    """Every record that has anything in it, with its cells by field."""
+def rows_of(
+    table: Table, names: Sequence[str], counts: Counter[str], escaped: set[int]
+) -> Iterator[tuple[Record, dict[str, str]]]:
+    """Every record that has anything in it, with its cells by field. `escaped` as in `Reading`."""
     for record in table.records:
         if record.is_blank:
             counts["records"] += 1
             counts["blank_records"] += 1
         else:
+            if not all(map(is_storable, record.cells)):
+                escaped.add(record.number)
             yield record, dict(zip(names, record.cells, strict=False))
 
 

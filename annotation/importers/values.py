@@ -6,14 +6,15 @@ import re
 from typing import Any
 
 from annotation.importers.plan import Chosen
+from corpus.storing import storable_text
 
 _NUMBER = re.compile(r"[+-]?\d{1,9}([.,]\d{1,9})?")
 
 
 def plain(value: Any) -> str:
-    """A value of the file as text; nothing for what is no text or number."""
+    """A value of the file as text that can be stored; nothing for what is no text or number."""
     if isinstance(value, str):
-        return value.strip()
+        return storable_text(value.strip())[0]
     if isinstance(value, bool) or value is None:
         return ""
     if isinstance(value, int):
@@ -36,7 +37,7 @@ def chosen_in(value: Any) -> Chosen:
                 return chosen_in(json.loads(text)) if len(text) < 10_000 else None
             except (ValueError, RecursionError):
                 return None
-        return (text,) if text else ()
+        return (plain(text),) if text else ()
     if value is None:
         return ()
     if isinstance(value, bool):
@@ -69,10 +70,15 @@ def person(value: Any) -> str:
     """Who annotated: a number, an address, or an object that has one of them. Empty: nobody is named."""
     if isinstance(value, dict):
         for name in ("email", "username", "id"):
-            if found := plain(value.get(name)):
+            if found := _as_it_stands(value.get(name)):
                 return found
         return ""
-    return plain(value)
+    return _as_it_stands(value)
+
+
+def _as_it_stands(value: Any) -> str:
+    """A name that cannot be stored stays one, so that its records are left out and nobody becomes somebody else."""
+    return value.strip() if isinstance(value, str) else plain(value)
 
 
 def seconds_in(value: Any) -> float | None:

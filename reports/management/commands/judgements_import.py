@@ -11,6 +11,7 @@ from annotation.importers.documents import MAX_BYTES
 from annotation.importers.formats import FORMATS
 from annotation.importers.plan import Named, Source
 from annotation.importing import NoTitleError, Target, judgements_import
+from corpus.storing import storable_text
 from scoring.services import PAPER_RUBRIC, RUBRICS
 from studies.models import Study
 from surveys.import_known import respondents_named
@@ -53,6 +54,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="one JSON object instead of sentences")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        options = {name: _storable(value) for name, value in options.items()}
         study = Study.objects.filter(slug=options["study"]).first()
         if study is None:
             raise CommandError(f"There is no study {options['study']!r}.")
@@ -102,6 +104,12 @@ class Command(BaseCommand):
             self.stdout.write("Nothing was stored: this was a dry run.")
         elif report.imported is None:
             self.stdout.write("Nothing was stored: there was nothing to store.")
+        else:
+            campaign, number = report.imported.campaign, report.counts["imported"]
+            judgements = "1 judgement" if number == 1 else f"{number} judgements"
+            self.stdout.write(
+                f"Stored: {judgements}, as the closed campaign “{campaign.title}” (number {campaign.pk})."
+            )
 
     def _list(self, word: str, named: list[Named], report: ImportReport) -> None:
         for one in named:
@@ -117,9 +125,20 @@ def _file(path: Path) -> Source:
     try:
         if path.stat().st_size > MAX_BYTES:
             raise CommandError(f"Nothing was imported. {path.name} is larger than {MAX_BYTES} bytes.")
-        return Source(path.name, path.read_bytes())
+        return Source(storable_text(path.name)[0], path.read_bytes())
     except OSError as error:
         raise CommandError(f"Cannot read {path}: {error.strerror}.") from error
+
+
+def _storable(value: Any) -> Any:
+    """Names as the readers of files give them: what cannot be stored is written as \\ud800."""
+    if isinstance(value, str):
+        return storable_text(value)[0]
+    if isinstance(value, list):
+        return [_storable(one) for one in value]
+    if isinstance(value, dict):
+        return {_storable(name): _storable(one) for name, one in value.items()}
+    return value
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -130,6 +149,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         raise CommandError(f"--mapping is no JSON: {error}.") from error
     if not isinstance(settings, dict):
         raise CommandError("--mapping is to be a JSON object.")
+    settings = _storable(settings)
     for name in (*FIELDS, "encoding", "sheet", "time_zone"):
         if options[name] is not None:
             settings[name] = options[name]

@@ -57,25 +57,52 @@ def test_a_workbook_is_no_archive() -> None:
 
 
 @pytest.mark.parametrize(
-    "data",
+    ("data", "why"),
     [
-        b"PK\x03\x04nonsense",
-        packed(("a.jsonl", b"{}"))[:-30],
-        packed(),
-        packed(("only/", b"")),
-        packed(("inner.zip", packed(("a.jsonl", b"{}")))),
-        packed(*((f"{n}.jsonl", b"{}") for n in range(MAX_MEMBERS + 1))),
+        (b"PK\x03\x04nonsense", "archive_unreadable "),
+        (packed(("a.jsonl", b"{}"))[:-30], "archive_unreadable "),
+        (packed(), "archive_empty "),
+        (packed(("only/", b"")), "archive_empty "),
+        (packed(("inner.zip", packed(("a.jsonl", b"{}")))), "archive_within inner.zip"),
+        (packed(*((f"{n}.jsonl", b"{}") for n in range(MAX_MEMBERS + 1))), f"archive_too_many {MAX_MEMBERS}"),
     ],
+    ids=["nonsense", "cut", "empty", "folder", "nested", "many"],
 )
-def test_what_cannot_be_unpacked_is_refused(data: bytes) -> None:
-    assert fault(data) == "not_a_table zip"
+def test_what_cannot_be_unpacked_is_refused_with_the_reason(data: bytes, why: str) -> None:
+    assert fault(data) == why
+
+
+def test_the_page_says_why_an_archive_is_refused(
+    cast: Cast, monkeypatch: pytest.MonkeyPatch, settings: Any, tmp_path: Path
+) -> None:
+    settings.DATA_DIR = tmp_path
+    monkeypatch.setattr(archive, "MAX_BYTES", 2 * 1024**2)
+    alice = cast.client(cast.alice)
+    bomb = packed(("a.jsonl", b" " * (2 * 1024**2 + 1)))
+    page = alice.get(send(alice, ("bomb.zip", bomb))).content.decode()
+    assert "unpacked, the archive has more than 2 MB" in page and "this is not a table" not in page
+    page = alice.get(send(alice, ("nested.zip", packed(("inner.zip", bomb))))).content.decode()
+    assert "the archive holds an archive (inner.zip)" in page and "this is not a table" not in page
+
+
+def test_a_workbook_within_is_read(answers: list[Answer]) -> None:
+    book = openpyxl.Workbook()
+    book.active.append(["answer", "who", "grammatical"])
+    book.active.append([str(answers[0].blind_id), "anna", 1])
+    out = io.BytesIO()
+    book.save(out)
+    settings = {"key": "answer", "annotator": "who", "criteria": {"grammatical": {}}}
+    plan = plan_files(
+        unpacked([Source("x.zip", packed(("t.xlsx", out.getvalue())))]), format_name=None, settings=settings
+    )
+    assert plan.error is None and [one.values for one in plan.judgements] == [{"grammatical": 1}]
 
 
 def test_a_locked_one_is_refused() -> None:
     data = bytearray(packed(("a.jsonl", b"{}"), method=zipfile.ZIP_STORED))
     for start, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
         data[data.index(start) + place] |= 1  # the flag that says so
-    assert fault(bytes(data)) == "not_a_table zip"
+    assert fault(bytes(data)) == "archive_unreadable "
 
 
 def test_a_bomb_is_not_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,9 @@ def test_a_dry_run_tells_and_stores_nothing(path: Path) -> None:
 
 
 def test_it_imports_once(path: Path) -> None:
-    run(path, *OPTIONS, "--title", "Весна")
+    told = run(path, *OPTIONS, "--title", "Весна")
+    campaign = Campaign.objects.get()
+    assert f"Stored: 2 judgements, as the closed campaign “Весна” (number {campaign.pk})." in told
     assert Campaign.objects.get().title == "Весна" and Judgement.objects.count() == 4
     assert "“Весна” has these judgements already" in run(path, *OPTIONS, "--title", "Again")
     assert Campaign.objects.count() == 1
