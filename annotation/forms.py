@@ -111,6 +111,14 @@ class JudgementUnreadableError(Exception):
     """The form did not come from our page: a value or version is no number."""
 
 
+class CommentUnreadableError(JudgementUnreadableError):
+    """The comment holds what no text has; `chosen` is what was chosen beside it."""
+
+    def __init__(self, chosen: Chosen) -> None:
+        super().__init__()
+        self.chosen = chosen
+
+
 @dataclass(frozen=True)
 class Posted:
     chosen: Chosen
@@ -121,7 +129,7 @@ class Posted:
 def posted_judgement(data: QueryDict) -> Posted:
     """What a judging page sent. Whether the values are on the scale, the service says.
 
-    Raises JudgementUnreadableError.
+    Raises JudgementUnreadableError, CommentUnreadableError.
     """
     try:
         values = {field.removeprefix("c-"): float(str(value)) for field, value in data.items() if field[:2] == "c-"}
@@ -130,9 +138,12 @@ def posted_judgement(data: QueryDict) -> Posted:
     except ValueError as error:
         raise JudgementUnreadableError from error
     comment = data.get("comment", "").replace("\r\n", "\n").strip()
-    if version not in range(2**31) or "\x00" in comment or any(map(math.isnan, values.values())):
+    if version not in range(2**31) or any(map(math.isnan, values.values())):
         raise JudgementUnreadableError
+    chosen = Chosen(values, not_attempt=bool(data.get("not_attempt")))
+    if "\x00" in comment:
+        raise CommentUnreadableError(chosen)
     if seconds is not None and not 0 <= seconds < LONGEST_LOOK:  # a clock that was set meanwhile: unknown
         seconds = None
     remark = Remark(seconds, is_flagged=bool(data.get("flagged")), comment=comment)
-    return Posted(Chosen(values, not_attempt=bool(data.get("not_attempt"))), version, remark)
+    return Posted(chosen, version, remark)

@@ -71,6 +71,13 @@ class Preview:
         return None if self.hours is None else self.hours / self.raters
 
     @property
+    def minutes(self) -> int | None:
+        """Of all raters together, where hours would be too coarse: under two of them, or a rater's share under one."""
+        if self.hours is None or self.hours_each is None or (self.hours >= 2 and self.hours_each >= 0.1):
+            return None
+        return max(1, round(60 * self.hours))
+
+    @property
     def hours(self) -> float | None:
         """Of all raters together. Gold and repeats are those that each of them would meet."""
         if self.pace is None or self.per_rater is None:

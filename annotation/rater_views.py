@@ -20,8 +20,8 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.adjudication import items_to_decide
 from annotation.cards import Desk, desk_of, place_before, places_done_by, said_at, skips_of
+from annotation.deciding import waiting_of
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
@@ -33,7 +33,14 @@ from annotation.errors import (
     ValuesMissingError,
 )
 from annotation.facts import facts_of
-from annotation.forms import JudgementUnreadableError, Row, posted_judgement, rows_of, value_label
+from annotation.forms import (
+    CommentUnreadableError,
+    JudgementUnreadableError,
+    Row,
+    posted_judgement,
+    rows_of,
+    value_label,
+)
 from annotation.judging import card_data, hand_data, saved_data, tally_data
 from annotation.models import Campaign, Place, Rater
 from annotation.places import (
@@ -53,6 +60,7 @@ from annotation.selectors import (
     guideline_of,
     memberships_rating,
     rater_of,
+    raters_ended,
 )
 from annotation.services import rater_ensure
 from scoring.services import ValueOutsideScaleError
@@ -136,24 +144,35 @@ def removed(request: HttpRequest, *, posted: bool = False) -> HttpResponse:
     )
 
 
-def closed(request: HttpRequest) -> HttpResponse:
-    return refused(
+def closed(request: HttpRequest, *, posted: bool = False) -> HttpResponse:
+    return over(
         request,
         "closed",
         title=_("This campaign is closed"),
-        text=_("It takes no more judgements; all that you saved before is kept. What you just sent was not saved."),
+        text=_("It takes no more judgements; all that you saved before is kept."),
+        posted=posted,
         status=409,
     )
 
 
-def ended(request: HttpRequest) -> HttpResponse:
-    return refused(
-        request,
-        "ended",
-        title=_("Your work in this study has ended"),
-        text=_("A researcher has ended it. Your judgements are kept. If this is a mistake, write to them."),
-        status=403,
-    )
+def ended(request: HttpRequest, *, posted: bool = False) -> HttpResponse:
+    return over(request, "ended", title=_("Your work in this study has ended"), text=ended_words(), posted=posted)
+
+
+def ended_words() -> str:
+    return _("A researcher has ended it. Your judgements are kept. If this is a mistake, write to them.")
+
+
+def over(
+    request: HttpRequest, code: str, *, title: str, text: str, posted: bool = False, status: int = 403
+) -> HttpResponse:
+    """Nothing can be judged there any more. The script shows why, and beside the answer that this one was not saved."""
+    lost = _("What you just sent was not saved.") if posted else ""
+    whole = f"{text} {lost}".strip()
+    if wants_json(request):
+        told = {"error": code, "message": f"{title}. {whole}", "over": f"{title}. {text}", "lost": lost}
+        return JsonResponse(told, status=status)
+    return refused(request, code, title=title, text=whole, status=status)
 
 
 @for_raters
@@ -168,11 +187,17 @@ def rate_home(request: SignedIn) -> HttpResponse:
             outbox = f"{rater.pk}:{campaign.pk}" if rater else ""
             waiting.append({"campaign": campaign, "study": member.study, "progress": tally, "outbox": outbox})
     deciding = [
-        {"campaign": campaign, "study": campaign.study, "left": len(items_to_decide(campaign, counted_only=False))}
+        {"campaign": campaign, "study": campaign.study, "left": waiting_of(campaign, counted_only=False)}
         for campaign in campaigns_to_adjudicate(request.user).order_by("closed_at")
     ]
     own = Rater.objects.filter(user=request.user).order_by("pk").values_list("pk", flat=True)
-    context = {"waiting": waiting, "deciding": deciding, "own_raters": " ".join(map(str, own))}
+    context = {
+        "waiting": waiting,
+        "deciding": deciding,
+        "ended": [rater.study for rater in raters_ended(request.user).order_by("study__title")],
+        "ended_words": ended_words(),
+        "own_raters": " ".join(map(str, own)),
+    }
     return render(request, "annotation/rate_home.html", context)
 
 
@@ -181,7 +206,7 @@ def rate_home(request: SignedIn) -> HttpResponse:
 def rate_next(request: SignedIn, pk: int) -> HttpResponse:
     campaign = campaign_to_rate(request.user, pk)
     if campaign is None:
-        return not_yours(request)
+        return ended(request) if raters_ended(request.user).filter(study__campaigns=pk) else not_yours(request)
     rater = rater_ensure(user=request.user, study=campaign.study, actor=request.user)
     try:
         hand = places_hold(campaign_id=campaign.pk, rater_id=rater.pk)
@@ -211,7 +236,8 @@ def rate_place(request: SignedIn, place: UUID) -> HttpResponse:
         return _judge(request, place)
     found = desk_of(request.user, place)
     if found is None:
-        return not_yours(request)
+        was_theirs = raters_ended(request.user).filter(study__campaigns__places__uuid=place)
+        return ended(request) if was_theirs else not_yours(request)
     if not found.is_active:
         return ended(request)
     if not found.is_open:
@@ -242,9 +268,9 @@ def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
     except AnswerRemovedError:
         return removed(request, posted=True)
     except CampaignClosedError:
-        return closed(request)
+        return closed(request, posted=True)
     except RaterInactiveError:
-        return ended(request)
+        return ended(request, posted=True)
     except PlaceStaleError:
         return _judge_again(request, place_uuid, "stale", None, _newer(), status=409)
     except ValuesMissingError as error:
@@ -253,6 +279,9 @@ def _judge(request: SignedIn, place_uuid: UUID) -> HttpResponse:
     except CommentTooLongError:
         problem = _("Not saved: the comment is longer than %(n)d characters.") % {"n": MAX_COMMENT}
         return _judge_again(request, place_uuid, "comment", posted.chosen, problem)
+    except CommentUnreadableError as error:
+        problem = _("Not saved: the comment holds a NUL, a character that no text has. Write it anew without it.")
+        return _judge_again(request, place_uuid, "comment", error.chosen, problem)
     except (ValueOutsideScaleError, JudgementUnreadableError):
         problem = _("Not saved: the page sent a value that is not on the scale.")
         return _judge_again(request, place_uuid, "value", None, problem)
@@ -381,11 +410,11 @@ def rate_skip(request: SignedIn, place: UUID) -> HttpResponse:
     except PlaceNotYoursError:
         return not_yours(request)
     except AnswerRemovedError:
-        return removed(request)
+        return removed(request, posted=True)
     except CampaignClosedError:
-        return closed(request)
+        return closed(request, posted=True)
     except RaterInactiveError:
-        return ended(request)
+        return ended(request, posted=True)
     except (ReasonMissingError, CommentTooLongError):
         problem = _("Not passed by: say why, in at most %(n)d characters.") % {"n": MAX_COMMENT}
         return _judge_again(request, place, "reason", None, problem)
@@ -402,9 +431,9 @@ def rate_withdraw(request: SignedIn, place: UUID) -> HttpResponse:
     except PlaceNotYoursError:
         return not_yours(request)
     except CampaignClosedError:
-        return closed(request)
+        return closed(request, posted=True)
     except RaterInactiveError:
-        return ended(request)
+        return ended(request, posted=True)
     return redirect("rate_place", place)
 
 
@@ -415,7 +444,7 @@ def rate_mine(request: SignedIn, pk: int) -> HttpResponse:
     campaign = campaign_to_rate(request.user, pk)
     rater = rater_of(request.user, campaign.study_id) if campaign else None
     if campaign is None or rater is None:
-        return not_yours(request)
+        return ended(request) if raters_ended(request.user).filter(study__campaigns=pk) else not_yours(request)
     only = request.GET.get("only", "")
     only = only if only in ("flagged", "withdrawn", "skipped") else ""
     found = skips_of(rater, campaign) if only == "skipped" else places_done_by(rater, campaign, only)

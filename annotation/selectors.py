@@ -30,6 +30,12 @@ def memberships_rating(user: User) -> QuerySet[Membership]:
     )
 
 
+def raters_ended(user: User) -> QuerySet[Rater]:
+    """The user as a rater of the studies, still theirs, in which a researcher ended their work. No query of its own."""
+    studies = Membership.objects.filter(user=user, is_active=True).values("study")
+    return Rater.objects.filter(user=user, is_active=False, study__in=studies).select_related("study")
+
+
 def campaign_to_rate(user: User, pk: int) -> Campaign | None:
     """The campaign, if the user rates in its study or may begin to. One query."""
     studies = memberships_rating(user).values("study")

@@ -10,6 +10,8 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.adjudication import items_flagged
+from annotation.deciding import waiting_of
 from annotation.forms import AdjudicatorForm, WithdrawForm, value_label
 from annotation.models import Campaign, Place, Rater
 from annotation.opening_forms import DeadlineForm
@@ -63,9 +65,10 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     if not blinded:
         agreement = campaign_agreement(found)
         context["agreement"] = agreement
+        context["flagged"] = waiting_of(found).flagged if items_flagged(found) else 0
         context["tables"] = [
-            (_("Without refusals") if found.with_refusals else "", _table(agreement.attempts)),
-            (_("With refusals"), _table(agreement.with_refusals)),
+            (_("Without refusals") if agreement.refusals else "", _table(agreement.attempts)),
+            (_("With refusals"), _table(agreement.with_refusals) if agreement.refusals else []),
         ]
     return render(request, "annotation/campaign.html", context)
 
@@ -134,7 +137,11 @@ def adjudicator_name(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         messages.error(request, _("Choose a member of the study."))
     else:
         adjudicator_set(campaign=found, user=form.cleaned_data["adjudicator"].user, actor=request.user)
-        messages.success(request, _("The adjudicator is named and gets the undecided answers when it closes."))
+        if found.state == Campaign.State.OPEN:
+            told = _("The adjudicator is named and gets the undecided answers when the campaign closes.")
+        else:
+            told = _("The adjudicator is named and finds the undecided answers on their page “Rating” now.")
+        messages.success(request, told)
     return redirect("campaign", slug, pk)
 
 

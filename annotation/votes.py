@@ -61,7 +61,8 @@ class CriterionAgreement:
 @dataclass(frozen=True)
 class CampaignAgreement:
     attempts: list[CriterionAgreement]
-    with_refusals: list[CriterionAgreement]  # empty unless the campaign holds refusals
+    with_refusals: list[CriterionAgreement]  # empty unless the campaign was to hold refusals
+    refusals: int  # answers
     n_items: int
     undecided: int  # answers with a vote and a criterion without a label
     without_votes: int
@@ -92,6 +93,7 @@ def campaign_agreement(campaign: Campaign) -> CampaignAgreement:
     return CampaignAgreement(
         attempts=agreements(breakdown.attempts, is_attempt),
         with_refusals=agreements(breakdown.with_refusals, everything) if campaign.with_refusals else [],
+        refusals=int(np.sum(~is_attempt)),
         n_items=len(ratings.item_ids),
         undecided=int(np.sum(undecided)),
         without_votes=int(np.sum(silent)) if len(ratings.item_ids) else 0,

@@ -119,10 +119,10 @@ class Desk {
   }
 
   // Trouble is read out; that each answer was saved is only shown.
-  state(state, waiting) {
+  state(state, waiting, wasRefused = false) {
     const { at, say } = this;
     const isTrouble = state !== "saved" && state !== "saving";
-    at("saved").textContent = isTrouble ? "" : say[state];
+    at("saved").textContent = isTrouble || (state === "saved" && wasRefused) ? "" : say[state];
     at("trouble").textContent = isTrouble ? `${say[state]} ${waiting}` : "";
     at("trouble").hidden = !isTrouble;
     at("retry").hidden = state !== "unsent";

@@ -16,6 +16,7 @@
   let before = data.before;
   let verdict = "more"; // "more" may come, "later", or "end"
   let over = ""; // why nothing can be judged any more: the campaign is closed, the rater's work has ended
+  let wasRefused = false; // what was sent last: then "Saved." would be no true word
   let feedbackFor = null; // a training answer that waits for its feedback or is being read
   let isFetching = false;
   const AGAIN = new Set(["missing", "value", "comment", "reason"]); // refused, but the answer still lies here
@@ -72,7 +73,7 @@
     onSaved: saved,
     onRefused: refused,
     onState: (state, waiting) => {
-      desk.state(state, waiting);
+      desk.state(state, waiting, wasRefused);
       if (state === "saved" && !card && !over && feedbackFor === null) fetchMore();
     },
   });
@@ -82,6 +83,7 @@
   });
 
   function saved(entry, answer) {
+    wasRefused = false;
     if (answer.saved) versions.set(entry.place, answer.saved.version);
     take(answer);
     if (feedbackFor === entry.place) desk.feedback(answer.feedback, afterFeedback);
@@ -110,7 +112,7 @@
         take(answer);
         if (verdict === "more" && queue.length === 0) verdict = "later";
       } else if (answer.message) {
-        over = answer.message;
+        over = answer.over ?? answer.message;
       } else {
         verdict = "later"; // logged out: the first page asks to log in
       }
@@ -123,6 +125,7 @@
 
   // Returns true where the rater has to decide first: the choice stays in the browser until then.
   function refused(entry, answer) {
+    wasRefused = true;
     const wasAwaited = feedbackFor === entry.place;
     if (wasAwaited) feedbackFor = null;
     const isStale = answer.error === "stale" && Boolean(answer.card);
@@ -135,10 +138,10 @@
       });
     } else {
       const judged = past.find((one) => one.place === entry.place);
-      desk.tell(answer.message, { place: entry.place, quote: judged?.display });
+      desk.tell(answer.lost || answer.message, { place: entry.place, quote: judged?.display });
       forgetPast(entry.place);
       if (judged && AGAIN.has(answer.error)) returns.push({ ...judged, done: false, state: "held" });
-      if (answer.error === "closed" || answer.error === "ended") over = answer.message;
+      if (answer.error === "closed" || answer.error === "ended") over = answer.over;
     }
     if (!card || wasAwaited || over) goOn();
     return isStale;

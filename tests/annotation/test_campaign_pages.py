@@ -1,15 +1,20 @@
 """The researcher's pages, and everybody else in front of them."""
 
+import re
 from typing import Any
 
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import translation
 
+from annotation.adjudication import adjudication_record, items_to_decide
+from annotation.deciding import waiting_of
 from annotation.models import Campaign, Place, Rater
-from annotation.services import campaign_close, rater_ensure
+from annotation.services import adjudicator_set, campaign_close, rater_ensure
 from corpus.models import Instrument
 from scoring.models import Judgement, Round
 from studies.models import AuditEntry, Blinding
@@ -200,6 +205,55 @@ def test_adjudicator_is_named_from_the_members(cast: Cast, campaign: Campaign) -
     assert campaign.adjudicator.user == cast.rita
 
 
+def test_a_named_adjudicator_is_told_of_what_is_so(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
+    client = english(cast, cast.alice)
+    member = cast.study.memberships.get(user=raters[0].user)
+    address = reverse("adjudicator_name", args=["ours", campaign.pk])
+    text = client.post(address, {"adjudicator": member.pk}, follow=True).content.decode()
+    assert "gets the undecided answers when the campaign closes" in text
+    campaign_close(campaign=campaign, actor=cast.alice)
+    text = client.post(address, {"adjudicator": member.pk}, follow=True).content.decode()
+    assert "finds the undecided answers on their page “Rating” now" in text and "when the campaign closes" not in text
+
+
+def test_flagged_answers_with_a_majority_are_told_apart(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
+    """Two answers are agreed on and one of them flagged; a third is tied and flagged too."""
+    agreed, flagged, tied = campaign.items.order_by("position")[:3]
+    for item, other in ((agreed, YES), (flagged, YES), (tied, NO)):
+        for rater, values in ((raters[0], YES), (raters[1], other)):
+            post(give(item, rater), rater, values)
+    Place.objects.filter(item__in=[flagged, tied], rater=raters[1]).update(is_flagged=True)
+    client = english(cast, cast.alice)
+    text = client.get(reverse("campaign", args=["ours", campaign.pk])).content.decode()
+    assert "1 answer is undecided." in text
+    assert "1 more has a majority and waits because a rater flagged it." in text
+    adjudicator_set(campaign=campaign, user=raters[2].user, actor=cast.alice)
+    campaign_close(campaign=campaign, actor=cast.alice)
+    assert waiting_of(campaign) == (1, 1) and len(items_to_decide(campaign)) == waiting_of(campaign).total == 2
+    home = english(cast, raters[2].user).get(reverse("rate_home")).content.decode()
+    assert "1 answer has no majority." in home and "1 answer has a majority, and a rater asks you" in home
+    decide = {"rater_id": raters[2].pk, "reason": "x", "values": YES}
+    adjudication_record(item_uuid=tied.uuid, **decide)
+    home = english(cast, raters[2].user).get(reverse("rate_home")).content.decode()
+    assert "no majority" not in home and "1 answer has a majority, and a rater asks you" in home
+    adjudication_record(item_uuid=flagged.uuid, **decide)
+    assert "All are decided." in english(cast, raters[2].user).get(reverse("rate_home")).content.decode()
+
+
+def test_without_a_refusal_there_is_one_table(cast: Cast, instrument: Instrument, raters: list[Rater]) -> None:
+    client = english(cast, cast.alice)
+    make_sitting(instrument)
+    without = make_campaign(cast.study, cast.alice, title="without", with_refusals=True)
+    text = client.get(reverse("campaign", args=["ours", without.pk])).content.decode()
+    assert without.with_refusals and "With refusals" not in text and "Without refusals" not in text
+    assert text.count("alpha</th>") == 1
+    make_sitting(instrument, ("нет", "мышь бежит от кошки", None))
+    campaign_close(campaign=without, actor=cast.alice)
+    holds = make_campaign(cast.study, cast.alice, title="holds", with_refusals=True)
+    text = client.get(reverse("campaign", args=["ours", holds.pk])).content.decode()
+    assert "With refusals" in text and "Without refusals" in text and text.count("alpha</th>") == 2
+
+
 def test_label_of_another_campaign_is_not_withdrawn(cast: Cast, campaign: Campaign, raters: list[Rater]) -> None:
     other = make_campaign(cast.study, cast.alice, title="other")
     place = judge(other, raters[0])
@@ -274,4 +328,34 @@ def test_pages_run_as_many_queries_for_many_answers_as_for_six(
             of_pages[name] = len(queries)
         counts.append(of_pages)
     assert counts[0] == counts[1]
-    assert max(counts[0].values()) <= 16
+    assert max(counts[0].values()) <= 17
+
+
+def test_resamples_are_counted_in_russian_too(cast: Cast) -> None:
+    """One, two and many: three forms of the verb."""
+    told = []
+    with translation.override("ru"):
+        for n in (1, 2, 5, 11, 21):
+            text = render_to_string(
+                "reports/_agreement_cells.html",
+                {
+                    "cells": [
+                        {
+                            "agreement": {
+                                "value": 0.5,
+                                "interval": {"low": 0.1, "high": 0.9, "undefined": n, "resamples": 1000},
+                            }
+                        }
+                    ]
+                },
+            )
+            told.append(re.search(r"не определ[её]н\w* \d+ из", text)[0])  # type: ignore[index]
+    assert told == [
+        "не определён 1 из",
+        "не определены 2 из",
+        "не определено 5 из",
+        "не определено 11 из",
+        "не определён 21 из",
+    ]
+    with translation.override("ru"):
+        assert translation.gettext("simulated data") == "смоделированные данные"

@@ -9,7 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Campaign, Guideline, Place, Rater, Reference
+from annotation.models import Campaign, Guideline, Place, Rater, Reference, Seat
 from annotation.services import campaign_close, rater_ensure
 from corpus.models import Answer, Instrument, Respondent
 from scoring.services import CHILDREN_RUBRIC, PAPER_RUBRIC, paper_rubric
@@ -151,6 +151,25 @@ def test_checks_that_do_not_exist_are_told_before(cast: Cast, mixed: Instrument)
     text = english(cast, cast.alice).get(NEW, OPENING | {"training": "on", "gold_every": "5"}).content.decode()
     assert "The study has no training answers for these criteria" in text
     assert "The study has no gold answers for these criteria" in text
+
+
+def test_what_is_zero_is_left_out_of_the_preview(cast: Cast, mixed: Instrument, raters: list[Rater]) -> None:
+    client = english(cast, cast.alice)
+    text = client.get(NEW, OPENING).content.decode()
+    assert "Beside them" not in text and "0 training" not in text and "0 repeats" not in text
+    many_answers(mixed, sittings=20)
+    asked = OPENING | {"repeat_percent": "20", "repeat_distance": "1"}
+    text = client.get(NEW, asked).content.decode()
+    beside = re.search(r"Beside them, for each rater: (about \d+ repeats?)\.", text)
+    assert beside and "training answer" not in beside[0] and "gold" not in beside[0]
+
+
+def test_a_short_work_is_told_in_minutes(cast: Cast, instrument: Instrument, raters: list[Rater]) -> None:
+    make_sitting(instrument)
+    earlier = make_campaign(cast.study, cast.alice, title="earlier")
+    Seat.objects.create(campaign=earlier, rater=raters[0], seconds=240.0, timed=20)
+    text = english(cast, cast.alice).get(NEW, OPENING | {"raters_per_answer": "1"}).content.decode()
+    assert "12 s an answer: about 1 minute of work in all." in text and "hours of work" not in text
 
 
 # --- blindness ---------------------------------------------------------------------------------------------------

@@ -15,6 +15,8 @@ from studies.models import Membership
 from tests.annotation.factories import NO, YES, form, give, judge, live, take
 from tests.conftest import Cast
 
+NOT_SAVED = "What you just sent was not saved."
+
 
 def url(place: Place) -> str:
     return reverse("rate_place", args=[place.uuid])
@@ -194,6 +196,14 @@ def test_closed_campaign_says_so(cast: Cast, campaign: Campaign, raters: list[Ra
     ]
     assert [answer.status_code for answer in answers] == [409] * 4
     assert all("This campaign is closed" in answer.content.decode() for answer in answers)
+    # Only where something was sent: to look at an answer, or to ask for the next one, loses nothing.
+    assert [answer.content.decode().count(NOT_SAVED) for answer in answers] == [0, 1, 1, 0]
+    skipped = client.post(
+        reverse("rate_skip", args=[place.uuid]), {"reason": "x"}, headers={"accept": "application/json"}
+    )
+    told = skipped.json()
+    assert (skipped.status_code, told["error"], told["lost"]) == (409, "closed", NOT_SAVED)
+    assert NOT_SAVED in told["message"] and NOT_SAVED not in told["over"] and "This campaign is closed" in told["over"]
     assert set(Judgement.objects.filter(retracted_at=None).values_list("value", flat=True)) == {1.0}
 
 
@@ -202,8 +212,18 @@ def test_ended_rater_and_former_member(cast: Cast, campaign: Campaign, raters: l
     rater_deactivate(rater=raters[0], actor=cast.alice)
     client = signed_in(raters[0])
     assert client.post(url(place), form()).status_code == 403
-    assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 404
-    assert "Nothing waits for you now" in page(client, reverse("rate_home"))
+    for answer in (
+        client.post(reverse("rate_next", args=[campaign.pk])),
+        client.get(reverse("rate_mine", args=[campaign.pk])),
+        client.get(url(place)),
+    ):
+        assert answer.status_code == 403
+        assert "Your work in this study has ended" in answer.content.decode()
+        assert NOT_SAVED not in answer.content.decode()
+    assert NOT_SAVED in client.post(url(place), form()).content.decode()
+    home = page(client, reverse("rate_home"))
+    assert f"{campaign.study.title}: your work has ended" in home and "A researcher has ended it." in home
+    assert "Nothing waits for you now" not in home
     held = take(campaign, raters[1])
     Membership.objects.filter(user=raters[1].user).update(is_active=False)
     client = signed_in(raters[1])
@@ -230,6 +250,15 @@ def test_judgement_after_logging_out_is_said_to_be_lost(campaign: Campaign, rate
     for name in ("rate_withdraw", "decide"):
         assert client.post(reverse(name, args=[place.uuid])).status_code == 403
     assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 403
+    assert live(campaign) == 0
+
+
+def test_a_comment_with_a_nul_is_said_to_be_one(campaign: Campaign, raters: list[Rater]) -> None:
+    place = take(campaign, raters[0])
+    response = signed_in(raters[0]).post(url(place), form(YES) | {"comment": "a\x00b"})
+    text = response.content.decode()
+    assert response.status_code == 400 and "the comment holds a NUL" in text and "not on the scale" not in text
+    assert len(re.findall(r'name="c-\w+" value="1"[^>]* checked', text)) == 3, "what was chosen is still chosen"
     assert live(campaign) == 0
 
 

@@ -477,6 +477,9 @@ def test_a_campaign_closed_meanwhile(sit: Sit, campaign: Campaign, cast: Cast) -
     campaign_close(campaign=campaign, actor=cast.alice)
     desk.judge()
     expect(desk.page.locator("#waiting_text")).to_contain_text("This campaign is closed")
+    expect(desk.page.get_by_text("What you just sent was not saved")).to_have_count(1)
+    expect(desk.page.locator("#told")).to_contain_text("What you just sent was not saved")
+    expect(desk.page.locator("#saved")).to_have_text("")
     expect(desk.page.get_by_role("link", name="To the first page of rating")).to_be_visible()
     assert live(campaign, desk.rater) == 0
     desk.person.complaints.clear()  # 409, as it should be
