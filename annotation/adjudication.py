@@ -1,17 +1,24 @@
 """One person decides what raters left without a majority in a closed campaign, and what one of them flagged.
 
-Nothing here reads who answered: the adjudicator is as blind as the raters, and does not see their names either.
+Nothing here reads who answered, and what is shown names no rater. Elsewhere the study's results are closed to the
+adjudicator from the closing until nothing waits for them (`annotation.deciding`); before it they are closed only to an
+adjudicator who rates too, so a researcher who adjudicates may have seen them. An adjudicator may have been one of the
+raters: the campaign's page says so.
 """
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Max, OuterRef, Subquery
 
+from annotation.deciding import decisions_blind
 from annotation.errors import (
     AnswerRemovedError,
     CampaignOpenError,
+    DecisionChangedError,
     NotUndecidedError,
     PlaceNotYoursError,
     RaterInactiveError,
@@ -19,9 +26,9 @@ from annotation.errors import (
 )
 from annotation.models import Campaign, Item, Place, Purpose, Rater
 from annotation.places import verdicts_of
-from annotation.selectors import criteria_asked
+from annotation.selectors import Chosen, criteria_asked
 from annotation.versions import decision_change, version_add
-from annotation.votes import CampaignVotes, Tally, is_undecided, tallies_of
+from annotation.votes import Tally, tallies_of
 from scoring.models import Criterion, Judgement, Round
 from scoring.services import judgements_record, judgements_retract
 
@@ -40,6 +47,14 @@ class Case:
         return [tally.criterion for tally in self.tallies if self.is_flagged or tally.is_undecided]
 
 
+@dataclass(frozen=True)
+class Decision:
+    """What is decided of an answer. `digest` changes with each change of it, and is empty where nothing is."""
+
+    chosen: Chosen
+    digest: str
+
+
 def case_of(item: Item) -> Case:
     """Three queries."""
     judged = Place.objects.filter(item=item, purpose=Purpose.RATING, state=Place.State.DONE)
@@ -51,28 +66,48 @@ def case_of(item: Item) -> Case:
     )
 
 
-def items_flagged(campaign: Campaign) -> set[int]:
-    """Items that a rater wants the adjudicator to look at. One query."""
-    flagged = Place.objects.filter(
-        campaign=campaign, purpose=Purpose.RATING, state=Place.State.DONE, is_flagged=True, item__removed_at=None
+def decisions_of(campaign: Campaign, answer_ids: Collection[int]) -> dict[int, Decision]:
+    """What holds now of each answer, whoever decided it. One query."""
+    live = Judgement.objects.filter(
+        round__adjudicates=campaign.round_id, answer__in=answer_ids, retracted_at__isnull=True
     )
-    return set(flagged.values_list("item_id", flat=True))
+    found: dict[int, list[Judgement]] = {answer: [] for answer in answer_ids}
+    for one in live.select_related("criterion").order_by("pk"):
+        found[one.answer_id].append(one)
+    return {answer: _decision(rows) for answer, rows in found.items()}
 
 
-def items_to_decide(campaign: Campaign, *, counted_only: bool = True) -> list[int]:
-    """Items that wait for the adjudicator, in the campaign's order: undecided ones, and flagged ones not decided yet.
+def _decision(rows: Sequence[Judgement]) -> Decision:
+    if not rows:
+        return Decision(Chosen({}), "")
+    chosen = Chosen(
+        values={one.criterion.code: one.value for one in rows},
+        not_attempt=any(one.not_attempt for one in rows),
+        reason=rows[-1].reason,
+    )
+    return Decision(chosen, hashlib.sha256(",".join(str(one.pk) for one in rows).encode()).hexdigest())
 
-    Answers that share a text are one case. Six queries.
-    """
-    known = CampaignVotes(campaign, counted_only=counted_only)
-    flagged = items_flagged(campaign)
-    sharing = set(Item.objects.filter(campaign=campaign, same_as__isnull=False).values_list("pk", flat=True))
-    decided = {answer for answer, _ in known.decisions}
-    return [
-        pk
-        for pk, by_code in known.labels().items()
-        if pk not in sharing and (is_undecided(by_code) or (pk in flagged and known.answer_of[pk] not in decided))
-    ]
+
+def decision_of(item: Item) -> Decision:
+    """One query."""
+    return decisions_of(item.campaign, [item.answer_id])[item.answer_id]
+
+
+def items_decided(campaign: Campaign) -> list[int]:
+    """Items with a decision that holds, the newest first. One query."""
+    decided = (
+        Judgement.objects.filter(round__adjudicates=campaign.round_id, retracted_at__isnull=True)
+        .values("answer")
+        .annotate(newest=Max("pk"))
+        .values("newest")
+    )
+    return list(
+        Item.objects.filter(campaign=campaign, same_as__isnull=True, removed_at__isnull=True)
+        .annotate(newest=Subquery(decided.filter(answer=OuterRef("answer"))))
+        .filter(newest__isnull=False)
+        .order_by("-newest")
+        .values_list("pk", flat=True)
+    )
 
 
 @transaction.atomic
@@ -83,14 +118,17 @@ def adjudication_record(
     values: Mapping[str, float],
     reason: str,
     not_attempt: bool = False,
+    seen: str | None = None,
 ) -> int:
     """Decide the criteria on which an answer of a closed campaign has no majority. Returns how many changed.
 
     All of them where a rater flagged the answer, or where it is *not an attempt*. Whatever else was decided before is
-    retracted. Answers that share the text share the decision.
+    retracted. Answers that share the text share the decision. `seen` is the digest of the decision that the page
+    showed; the same decision sent twice is made once.
 
     Raises PlaceNotYoursError (not this campaign's adjudicator), AnswerRemovedError, CampaignOpenError,
-    NotUndecidedError, ReasonMissingError, ValuesMissingError, ValueOutsideScaleError.
+    NotUndecidedError, DecisionChangedError (another one was made meanwhile), ReasonMissingError, ValuesMissingError,
+    ValueOutsideScaleError.
     """
     if not reason.strip():
         raise ReasonMissingError
@@ -113,6 +151,11 @@ def adjudication_record(
     undecided = case_of(item).criteria
     if not undecided:
         raise NotUndecidedError
+    stored = decision_of(item)
+    if seen is not None and seen != stored.digest:
+        if stored.chosen.says(values, not_attempt=not_attempt, reason=reason.strip()):
+            return 0
+        raise DecisionChangedError
     # What is no attempt is 0 on every criterion, those among them on which the raters agreed.
     criteria = criteria_asked(item.campaign) if not_attempt else undecided
     round_ = Round.objects.get(adjudicates=item.campaign.round_id)
@@ -142,4 +185,5 @@ def adjudication_record(
             item=item, rater=rater, judgements=fresh, retracted=before - set(after), sharing=sharing
         )
         version_add(campaign=item.campaign, change=change, actor=rater.user)
+        decisions_blind(item.campaign)
     return changed

@@ -99,6 +99,10 @@ class NotUndecidedError(Exception):
     """The raters' majority decided this answer: there is nothing to adjudicate."""
 
 
+class DecisionChangedError(Exception):
+    """The answer was decided in another window after this page had been opened."""
+
+
 class GuidelineUnchangedError(Exception):
     """The newest version has this very text."""
 

@@ -37,8 +37,21 @@ RUBRIC_CHOICES = [
 ]
 
 
+ADJUDICATOR_HELP = _(
+    "Naming makes nobody a rater. Results and exports are closed to this person from the closing of the campaign until "
+    "no answer waits for their decision; before that they are not, so best name somebody who is not a researcher of "
+    "the study."
+)
+
+
 class AdjudicatorForm(StyledForm):
-    adjudicator = MemberField(label=_("Adjudicator"), queryset=Membership.objects.none(), empty_label=None)
+    adjudicator = MemberField(
+        label=_("Adjudicator"),
+        queryset=Membership.objects.none(),
+        required=False,
+        empty_label=_("nobody"),
+        help_text=ADJUDICATOR_HELP,
+    )
 
     def __init__(self, *args: Any, study: Study, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -55,7 +68,7 @@ class ReasonForm(StyledForm):
     reason = forms.CharField(
         label=_("Why"),
         max_length=2_000,
-        help_text=_("Needed: it is kept with the decision."),
+        help_text=_("Needed: it is kept with the decision. Esc leads back to the keys."),
         widget=forms.TextInput(attrs={"lang": "", "autocomplete": "off"}),
     )
 

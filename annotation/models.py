@@ -19,6 +19,8 @@ class Rater(models.Model):
     pseudonym = models.CharField(max_length=20)  # the name in exports: R1, R2, …
     imported_name = models.CharField(max_length=200, blank=True)  # in a file; may be an address, so never exported
     is_active = models.BooleanField(default=True)
+    # Named to adjudicate, and nothing more: offered no places and blinded by no open campaign until they begin to rate.
+    only_decides = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

@@ -11,7 +11,14 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choosing import Selection, sources_of
-from annotation.forms import MAX_RATERS_PER_ANSWER, MAX_SEED, RUBRIC_CHOICES, MemberField, members_choosable
+from annotation.forms import (
+    ADJUDICATOR_HELP,
+    MAX_RATERS_PER_ANSWER,
+    MAX_SEED,
+    RUBRIC_CHOICES,
+    MemberField,
+    members_choosable,
+)
 from annotation.layout import Plan, judged_codes
 from annotation.models import Campaign, Guideline
 from corpus.models import Complexity, Instrument, Stimulus
@@ -189,6 +196,7 @@ class CampaignForm(StyledForm):
         queryset=Membership.objects.none(),
         required=False,
         empty_label=_("to be named later"),
+        help_text=ADJUDICATOR_HELP,
     )
     seed = forms.IntegerField(
         label=_("Seed of the order"),

@@ -119,7 +119,9 @@ def _page(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse:
         if preview is not None and preview.answers:  # the same data once more, as hidden fields of the form that opens
             blinded = is_blinded(request.user, study)
             context["ready"] = CampaignForm(form.data, study=study, blinded=blinded, auto_id=False)
-            context["is_rater"] = Rater.objects.filter(study=study, user=request.user, is_active=True).exists()
+            context["is_rater"] = Rater.objects.filter(
+                study=study, user=request.user, is_active=True, only_decides=False
+            ).exists()
     context["waiting"] = answers_waiting(study)
     return render(request, "annotation/campaign_new.html", context, status=400 if request.method == "POST" else 200)
 

@@ -13,6 +13,7 @@ from django.db import transaction
 from django.db.models import F
 from django.utils import timezone
 
+from annotation.deciding import decisions_blind
 from annotation.errors import (
     AnswerRemovedError,
     CampaignClosedError,
@@ -488,6 +489,7 @@ def label_withdraw(*, place_id: int, actor: User, reason: str) -> Place:
     if gone and place.rater is not None:
         change = label_change(place, gone)
         version_add(campaign=campaign, change=change, actor=actor)
+        decisions_blind(campaign)
     return place
 
 

@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import F, Model
 from django.utils import timezone
 
+from annotation.deciding import decisions_blind
 from annotation.models import Campaign, Guideline, Item, Place, Purpose, Reference, Seat, Skip
 from annotation.versions import removal_change, version_add
 from studies.models import Study
@@ -52,6 +53,7 @@ def _campaign_leave(campaign: Campaign, items: list[Item]) -> None:
     Seat.objects.filter(campaign=campaign).update(revision=F("revision") + 1)
     if rated_ids := Item.objects.filter(pk__in=pks, purpose=Purpose.RATING).values_list("answer__blind_id", flat=True):
         version_add(campaign=campaign, change=removal_change(rated_ids), actor=None)
+        decisions_blind(campaign)
 
 
 def _places_hand_over(item: Item, *, gone: Collection[int]) -> None:

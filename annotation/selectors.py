@@ -5,7 +5,7 @@ criteria and judgements: never a sitting, a respondent, a survey or a run (DESIG
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal
 from uuid import UUID
@@ -21,7 +21,7 @@ from studies.models import Membership, Role, Study, User
 
 def memberships_rating(user: User) -> QuerySet[Membership]:
     """The user's memberships in studies that they rate in, or may begin to. No query of its own."""
-    has_rater = Rater.objects.filter(user=user, study=OuterRef("study"), is_active=True)
+    has_rater = Rater.objects.filter(user=user, study=OuterRef("study"), is_active=True, only_decides=False)
     stopped = Rater.objects.filter(user=user, study=OuterRef("study"), is_active=False)
     return (
         Membership.objects.filter(user=user, is_active=True)
@@ -60,19 +60,10 @@ class Chosen:
     not_attempt: bool = False
     reason: str = ""
 
-
-def chosen_at(*, round_id: int, answer_id: int, judge_id: int) -> Chosen:
-    """One query."""
-    rows = list(
-        Judgement.objects.filter(
-            round_id=round_id, answer_id=answer_id, judge_id=judge_id, retracted_at__isnull=True
-        ).values_list("criterion__code", "value", "not_attempt", "reason")
-    )
-    return Chosen(
-        values={code: value for code, value, _, _ in rows},
-        not_attempt=any(row[2] for row in rows),
-        reason=rows[0][3] if rows else "",
-    )
+    def says(self, values: Mapping[str, float], *, not_attempt: bool, reason: str) -> bool:
+        """Whether it is this. What is no attempt is 0 on everything, whatever else was sent."""
+        same = not_attempt or dict(values) == self.values
+        return same and (self.not_attempt, self.reason) == (not_attempt, reason)
 
 
 def guideline_of(study_id: int, version: int) -> str:
@@ -83,7 +74,7 @@ def guideline_of(study_id: int, version: int) -> str:
 
 def campaigns_to_adjudicate(user: User) -> QuerySet[Campaign]:
     """Closed campaigns whose undecided answers this user decides. No query of its own."""
-    studies = memberships_rating(user).values("study")
+    studies = Membership.objects.filter(user=user, is_active=True).values("study")
     return Campaign.objects.select_related("study", "round").filter(
         adjudicator__user=user, adjudicator__is_active=True, state=Campaign.State.CLOSED, study__in=studies
     )
@@ -122,6 +113,14 @@ def items_removed(campaign: Campaign) -> int:
     return Item.objects.filter(campaign=campaign, removed_at__isnull=False).count()
 
 
+def answers_judged_by(campaign: Campaign, user: User) -> int:
+    """How many answers of the campaign this user has judged in it as a rater. One query."""
+    own = Judgement.objects.filter(
+        round=campaign.round_id, judge__rater__user=user, retracted_at__isnull=True, shared_from__isnull=True
+    )
+    return own.values("answer").distinct().count()
+
+
 def adjudicating_member(campaign: Campaign) -> Membership | None:
     """One query, none where nobody is named."""
     if campaign.adjudicator is None:
@@ -154,6 +153,8 @@ class RaterProgress:
 def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     """Every rater of the study, also those who have left, and what they did in this campaign. For researchers only.
 
+    An adjudicator who does not rate is none of them.
+
     Training, gold and repeats are not counted as judged. Of an imported campaign only those who stand in its files.
     Three queries.
     """
@@ -167,7 +168,7 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     for rater_id, state, n in rows.order_by():
         counts.setdefault(rater_id, Counter())[state] = n
     raters = list(Rater.objects.filter(study=campaign.study_id).select_related("user").order_by("pk"))
-    begun = {rater.user_id for rater in raters}
+    begun = {rater.user_id for rater in raters if not rater.only_decides}
     is_imported = campaign.round.purpose == Round.Purpose.IMPORTED
     members = list(
         Membership.objects.filter(study=campaign.study_id, is_active=True).select_related("user").order_by("pk")
@@ -176,7 +177,7 @@ def raters_progress(campaign: Campaign) -> list[RaterProgress]:
     table = []
     for rater in raters:
         own = counts.get(rater.pk, Counter())
-        if is_imported and not own:
+        if (is_imported or rater.only_decides) and not own:
             continue
         standing = standing_of(rater, users)
         table.append(RaterProgress(rater.name, rater, own["done"], own["held"], own["withdrawn"], standing))
@@ -191,7 +192,8 @@ def raters_expected(study: Study) -> int:
 
     Two queries.
     """
-    raters = Rater.objects.filter(study=study, user__isnull=False)  # an imported name rates nothing here
+    # An imported name rates nothing here, and neither does who was only named to adjudicate.
+    raters = Rater.objects.filter(study=study, user__isnull=False, only_decides=False)
     waiting = Membership.objects.filter(study=study, role=Role.RATER, is_active=True).exclude(
         user__in=raters.filter(user__isnull=False).values("user")  # NOT IN with a NULL would leave nobody
     )

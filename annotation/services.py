@@ -7,6 +7,7 @@ who is blinded.
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.deciding import decisions_blind, decisions_cause
 from annotation.errors import NotAMemberError
 from annotation.guideline import CHILDREN_GUIDELINE, DEFAULT_GUIDELINE
 from annotation.models import Campaign, Guideline, Place, Purpose, Rater, Seat
@@ -31,6 +32,18 @@ def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
 
     A rater whose work was ended stays so. Raises NotAMemberError.
     """
+    rater = _judge_ensure(user, study, actor, only_decides=False)
+    if rater.only_decides:  # named to adjudicate before, and now they rate too
+        study_lock(study.pk)
+        rater.only_decides = False
+        rater.save(update_fields=["only_decides"])
+        rater_blind(rater)
+        _made_record(rater, "rater_ensure", actor)
+    return rater
+
+
+def _judge_ensure(user: User, study: Study, actor: User | None, *, only_decides: bool) -> Rater:
+    """Whom the study knows already stays what they are."""
     if not Membership.objects.filter(user=user, study=study, is_active=True).exists():
         raise NotAMemberError
     known = Rater.objects.filter(user=user, study=study).first()
@@ -45,16 +58,21 @@ def rater_ensure(*, user: User, study: Study, actor: User | None) -> Rater:
         study=study,
         judge=Judge.objects.create(kind=Judge.Kind.RATER),
         pseudonym=f"R{Rater.objects.filter(study=study).count() + 1}",
+        only_decides=only_decides,
     )
     rater_blind(rater)
-    audit_record(
-        actor=actor, study=study, action="rater_ensure", target=rater, detail={"user": user.pk, "name": rater.pseudonym}
-    )
+    _made_record(rater, "adjudicator_ensure" if only_decides else "rater_ensure", actor)
     return rater
 
 
+def _made_record(rater: Rater, action: str, actor: User | None) -> None:
+    detail = {"user": rater.user_id, "name": rater.pseudonym}
+    audit_record(actor=actor, study=rater.study, action=action, target=rater, detail=detail)
+
+
 def rater_blind(rater: Rater) -> None:
-    if rater.user is None:  # known only from an imported file: opens no pages
+    """While a campaign is open; not an adjudicator who does not rate: `annotation.deciding` blinds those."""
+    if rater.user is None or rater.only_decides:  # a name from an imported file opens no pages
         return
     for campaign in Campaign.objects.filter(study=rater.study_id, state=Campaign.State.OPEN):
         blinding_impose(user=rater.user, study=rater.study, cause=blinding_cause(campaign))
@@ -125,6 +143,7 @@ def campaign_close(*, campaign: Campaign, actor: User) -> None:
     locked.save(update_fields=["state", "closed_at"])
     labels_freeze(campaign=locked, actor=actor)
     blinding_lift(study=campaign.study, cause=blinding_cause(locked))
+    decisions_blind(locked)
     audit_record(actor=actor, study=campaign.study, action="campaign_close", target=locked)
 
 
@@ -132,14 +151,30 @@ def campaign_close(*, campaign: Campaign, actor: User) -> None:
 def adjudicator_set(*, campaign: Campaign, user: User, actor: User) -> Rater:
     """Name who decides what the raters left undecided. Earlier decisions stay.
 
-    Raises NotAMemberError.
+    Nobody becomes a rater by it. Raises NotAMemberError.
     """
     study_lock(campaign.study_id)
     return adjudicator_set_within(Campaign.objects.select_for_update().get(pk=campaign.pk), user, actor)
 
 
+@transaction.atomic
+def adjudicator_unset(*, campaign: Campaign, actor: User) -> None:
+    """Nobody decides from now on, so nobody is blinded by what waits. Earlier decisions stay."""
+    study_lock(campaign.study_id)
+    locked = Campaign.objects.select_for_update().get(pk=campaign.pk)
+    if locked.adjudicator is None:
+        return
+    pseudonym = locked.adjudicator.pseudonym
+    locked.adjudicator = None
+    locked.save(update_fields=["adjudicator"])
+    blinding_lift(study=campaign.study, cause=decisions_cause(locked))
+    audit_record(
+        actor=actor, study=campaign.study, action="adjudicator_unset", target=locked, detail={"rater": pseudonym}
+    )
+
+
 def adjudicator_set_within(campaign: Campaign, user: User, actor: User) -> Rater:
-    rater = rater_ensure(user=user, study=campaign.study, actor=actor)
+    rater = _judge_ensure(user, campaign.study, actor, only_decides=True)
     if campaign.adjudicator_id == rater.pk:
         return rater
     campaign.adjudicator = rater
@@ -160,4 +195,6 @@ def adjudicator_set_within(campaign: Campaign, user: User, actor: User) -> Rater
         target=campaign,
         detail={"rater": rater.pseudonym},
     )
+    blinding_lift(study=campaign.study, cause=decisions_cause(campaign))  # of whoever was named before
+    decisions_blind(campaign)
     return rater

@@ -14,6 +14,7 @@ urlpatterns = [
     path("rate/", rater_views.rate_home, name="rate_home"),
     path("rate/c/<int:pk>/next/", rater_views.rate_next, name="rate_next"),
     path("rate/c/<int:pk>/decide/", adjudication_views.decide_next, name="decide_next"),
+    path("rate/c/<int:pk>/decided/", adjudication_views.decided, name="decided"),
     path("rate/decide/<uuid:item>/", adjudication_views.decide, name="decide"),
     path("rate/<uuid:place>/", rater_views.rate_place, name="rate_place"),
     path("rate/c/<int:pk>/mine/", rater_views.rate_mine, name="rate_mine"),

@@ -10,8 +10,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from annotation.adjudication import items_flagged
-from annotation.deciding import waiting_of
+from annotation.deciding import items_flagged, waiting_of
 from annotation.forms import AdjudicatorForm, WithdrawForm, value_label
 from annotation.models import Campaign, Place, Rater
 from annotation.opening_forms import DeadlineForm
@@ -19,6 +18,7 @@ from annotation.places import label_withdraw
 from annotation.planned import plan_lines
 from annotation.selectors import (
     adjudicating_member,
+    answers_judged_by,
     campaigns_of,
     criteria_asked,
     items_removed,
@@ -27,6 +27,7 @@ from annotation.selectors import (
 )
 from annotation.services import (
     adjudicator_set,
+    adjudicator_unset,
     campaign_close,
     rater_deactivate,
     rater_ensure,
@@ -42,7 +43,9 @@ PAGE = 50
 @require_safe
 def campaign_list(request: SignedIn, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
-    context = {"study": study, "campaigns": campaigns_of(study), "own_rater": rater_of(request.user, study.pk)}
+    own = rater_of(request.user, study.pk)
+    own_rater = None if own is None or own.only_decides else own
+    context = {"study": study, "campaigns": campaigns_of(study), "own_rater": own_rater}
     return render(request, "annotation/campaign_list.html", context)
 
 
@@ -62,6 +65,8 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "deadline_form": DeadlineForm(initial={"deadline": found.deadline}) if found.closed_at is None else None,
         "adjudicator_form": AdjudicatorForm(study=study, initial={"adjudicator": adjudicating_member(found)}),
     }
+    if found.adjudicator is not None and found.adjudicator.user is not None:
+        context["adjudicator_judged"] = answers_judged_by(found, found.adjudicator.user)
     if not blinded:
         agreement = campaign_agreement(found)
         context["agreement"] = agreement
@@ -130,13 +135,21 @@ def campaign_end(request: SignedIn, slug: str, pk: int) -> HttpResponse:
 @login_required
 @require_POST
 def adjudicator_name(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """Whoever judged in the campaign is named by a second post only, which says that it is known."""
     study = research_study(request.user, slug)
     found = get_object_or_404(Campaign.objects.select_related("study", "round"), study=study, pk=pk)
     form = AdjudicatorForm(request.POST, study=study)
-    if not form.is_valid():
+    if "adjudicator" not in request.POST or not form.is_valid():
         messages.error(request, _("Choose a member of the study."))
+    elif (member := form.cleaned_data["adjudicator"]) is None:
+        adjudicator_unset(campaign=found, actor=request.user)
+        messages.success(request, _("Nobody is named to decide."))
     else:
-        adjudicator_set(campaign=found, user=form.cleaned_data["adjudicator"].user, actor=request.user)
+        judged = answers_judged_by(found, member.user)
+        if judged and request.POST.get("confirmed") != str(member.pk):
+            context = {"study": study, "campaign": found, "member": member, "judged": judged}
+            return render(request, "annotation/adjudicator_confirm.html", context)
+        adjudicator_set(campaign=found, user=member.user, actor=request.user)
         if found.state == Campaign.State.OPEN:
             told = _("The adjudicator is named and gets the undecided answers when the campaign closes.")
         else:

@@ -1,7 +1,7 @@
 """Reads of a campaign's votes: agreement, labels, what is undecided. For researchers and adjudicators."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -29,7 +29,9 @@ class Vote(NamedTuple):
     not_attempt: bool
 
 
-def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
+def votes_of_round(
+    round_id: int, *, counted_only: bool = True, answer_ids: Collection[int] | None = None
+) -> list[Vote]:
     """The live judgements of a round, one query.
 
     Whether an answer counts is written at its sitting, which no page of a judge may read: those pass
@@ -37,6 +39,8 @@ def votes_of_round(round_id: int, *, counted_only: bool = True) -> list[Vote]:
     by its item.
     """
     judgements = Judgement.objects.filter(round=round_id, retracted_at__isnull=True)
+    if answer_ids is not None:
+        judgements = judgements.filter(answer__in=answer_ids)
     if counted_only:
         judgements = judgements.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
     rows = judgements.values_list("answer_id", "criterion_id", "judge_id", "value", "not_attempt")
@@ -133,10 +137,14 @@ def _shares(criterion: Criterion, labels: Floats, votes: Floats) -> list[Share]:
 class CampaignVotes:
     """Everything that labels are made of, read once: criteria, items, votes, decisions. Four queries."""
 
-    def __init__(self, campaign: Campaign, *, counted_only: bool = True) -> None:
+    def __init__(
+        self, campaign: Campaign, *, counted_only: bool = True, answer_ids: Collection[int] | None = None
+    ) -> None:
         items = Item.objects.filter(campaign=campaign, purpose=Purpose.RATING, removed_at__isnull=True)
         if counted_only:
             items = items.filter(answer__sitting__standing=Sitting.Standing.COUNTED)
+        if answer_ids is not None:
+            items = items.filter(answer__in=answer_ids)
         self.criteria = criteria_asked(campaign)
         self.answer_of: dict[int, int] = {}
         self.refusals: set[int] = set()
@@ -144,7 +152,7 @@ class CampaignVotes:
             self.answer_of[pk] = answer_id
             if is_refusal:
                 self.refusals.add(answer_id)
-        self.votes = votes_of_round(campaign.round_id, counted_only=counted_only)
+        self.votes = votes_of_round(campaign.round_id, counted_only=counted_only, answer_ids=answer_ids)
         self.decisions: dict[tuple[int, int], float] = dict_of_decisions(campaign.round_id)
 
     def labels(self) -> dict[int, dict[str, Label]]:

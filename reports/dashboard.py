@@ -208,7 +208,7 @@ def _results(counts: Counts) -> Station:
     links = [("results", _("Results")), ("exports", _("Exports"))]
     people, runs = counts.people.get("finished", 0), counts.runs.get("finished", 0)
     if counts.is_blinded:
-        return Station("results", _("Results"), _("closed to you while you rate"), False, [])
+        return Station("results", _("Results"), _("closed to you while you rate or decide"), False, [])
     if not people and not runs:
         return Station("results", _("Results"), _("nothing to compare yet"), False, links)
     people_text = ngettext("%(number)s person", "%(number)s people", people) % {"number": people}
@@ -239,6 +239,10 @@ def next_step(counts: Counts) -> Step:
         return Step(_("Open a campaign"), "campaign_list", _("Answers are waiting to be judged."))
     if places_left:
         return Step(_("Follow the rating"), "campaign_list", _("Judgements are being made."))
+    if counts.is_blinded and not counts.campaigns.get("open"):
+        return Step(
+            _("Decide what waits for you"), "campaign_list", _("Results open to you when every answer is decided.")
+        )
     if counts.is_blinded:
         return Step(_("Close the campaign"), "campaign_list", _("Results open to you when it is closed."))
     if counts.campaigns.get("open"):

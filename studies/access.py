@@ -6,7 +6,7 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest
 from django.utils.translation import gettext as _
 
-from studies.models import Blinding, Membership, Role, Study, User
+from studies.models import DECISIONS, Blinding, Membership, Role, Study, User
 
 Visitor = User | AnonymousUser
 
@@ -47,11 +47,21 @@ def is_blinded(user: Visitor, study: Study) -> bool:
 def unblinded_study(user: Visitor, slug: str) -> Study:
     """The study, for a researcher who may see who gave which answer. Two queries.
 
-    Raises Http404 for non-members and BlindedError for a researcher who rates in an open campaign.
+    Raises Http404 for non-members and BlindedError for a researcher who rates in an open campaign, or for whose
+    decision answers of a closed one wait.
     """
     study = research_study(user, slug)
-    if is_blinded(user, study):
+    live = Blinding.objects.filter(user=user.pk, study=study, lifted_at__isnull=True)
+    causes = list(live.values_list("cause", flat=True))
+    if any(not cause.startswith(DECISIONS) for cause in causes):
         raise BlindedError(
             _("You are rating answers of this study. Results, calls and exports open when the campaign closes.")
+        )
+    if causes:
+        raise BlindedError(
+            _(
+                "Answers of this study wait for your decision. Results, calls and exports open when you have decided "
+                "them, or when somebody else is named to decide."
+            )
         )
     return study

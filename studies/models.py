@@ -45,15 +45,19 @@ class Membership(models.Model):
         return f"{self.user_id} in {self.study_id}: {self.role}"
 
 
+DECISIONS = "decisions "
+"""Begins the cause of a blinding that lasts while answers of a closed campaign wait for its adjudicator."""
+
+
 class Blinding(models.Model):
-    """While live, this person may not open a study's results, calls or exports: they are judging its answers.
+    """While live, this person may not open a study's results, calls or exports: they judge or decide its answers.
 
     Written by the layer that opens the rating, so that layers which do not know that one can refuse too.
     """
 
     user = models.ForeignKey(User, on_delete=models.PROTECT, related_name="blindings")
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="blindings")
-    cause = models.CharField(max_length=60)  # such as "campaign 12"
+    cause = models.CharField(max_length=60)  # such as "campaign 12" or "decisions 12"
     since = models.DateTimeField(auto_now_add=True)
     lifted_at = models.DateTimeField(null=True)
 

@@ -5,8 +5,10 @@
   if (!form) return;
   const state = document.getElementById("state");
   const notAttempt = document.getElementById("not_attempt");
+  const reason = form.querySelector("[name=reason]");
   const rows = [...form.querySelectorAll("[data-criterion]")];
   let sent = false;
+  form.noValidate = true; // the browser would lead into the reason before it is known what is chosen
 
   const missing = () => notAttempt.checked ? [] : rows.filter((row) => !row.querySelector("input:checked"));
 
@@ -38,8 +40,19 @@
   });
 
   form.addEventListener("submit", (event) => {
-    if (sent || tell(true).length > 0) {
+    if (sent) {
       event.preventDefault();
+      return;
+    }
+    if (tell(true).length > 0) {
+      event.preventDefault();
+      if (document.activeElement === reason) reason.blur(); // so that the next key chooses
+      return;
+    }
+    if (!reason.value.trim()) {
+      event.preventDefault();
+      state.textContent = state.dataset.why;
+      reason.focus();
       return;
     }
     sent = true;
@@ -50,6 +63,10 @@
   document.addEventListener("keydown", (event) => {
     if (sent) return; // the next answer is on its way; what is pressed meanwhile is about neither
     if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
+    if (event.code === "Escape" && event.target === reason) {
+      reason.blur();
+      return;
+    }
     if (event.target.matches("textarea, input[type=text], select")) return;
     if (event.code === "Enter" || event.code === "NumpadEnter") {
       if (event.target.matches("a, summary, button")) return;

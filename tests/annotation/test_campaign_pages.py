@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import translation
 
-from annotation.adjudication import adjudication_record, items_to_decide
-from annotation.deciding import waiting_of
+from annotation.adjudication import adjudication_record
+from annotation.deciding import items_to_decide, waiting_of
 from annotation.models import Campaign, Place, Rater
 from annotation.services import adjudicator_set, campaign_close, rater_ensure
 from corpus.models import Instrument

@@ -8,7 +8,8 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 
-from annotation.adjudication import adjudication_record, case_of, items_to_decide
+from annotation.adjudication import adjudication_record, case_of
+from annotation.deciding import items_to_decide
 from annotation.models import Campaign, LabelVersion, Rater
 from annotation.places import Remark, label_withdraw
 from annotation.removal import answers_remove

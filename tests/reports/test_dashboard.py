@@ -92,7 +92,10 @@ def test_each_station_in_one_line_and_one_next_step(bare):
     Campaign.objects.update(state="open", closed_at=None)
     blinding_impose(user=cast.alice, study=cast.study, cause="campaign 1")
     found = card(cast.alice, cast.study)
-    assert (found.step.text, state(found, "results")) == ("Close the campaign", "closed to you while you rate")
+    assert state(found, "results") == "closed to you while you rate or decide"
+    assert found.step.text == "Close the campaign"
+    Campaign.objects.update(state="closed", closed_at=timezone.now())
+    assert card(cast.alice, cast.study).step.text == "Decide what waits for you"
 
 
 def test_pages_show_the_stations_in_order(built):

@@ -200,7 +200,12 @@ def addresses(campaign: Campaign, person: Participant) -> Iterator[str]:
         "answer": item.answer.blind_id,
     }
     reference = Reference.objects.filter(study=campaign.study, answer=item.answer).first()
-    pks = {"campaign": campaign.pk, "survey": person.survey_id, "reference": reference.pk if reference else 1}
+    pks = {
+        "rate/c/": campaign.pk,
+        "campaign": campaign.pk,
+        "survey": person.survey_id,
+        "reference": reference.pk if reference else 1,
+    }
     for route, pattern in PAGES:
         names = list(pattern.pattern.converters)
         if pattern.name == "export_file":
@@ -249,7 +254,7 @@ def test_no_page_and_no_file_shows_the_words(
     before, answered = seen_at(clients, paths)
     assert answered > 60
     exported = ("answers.csv", "annotations.csv", "judgements.csv")
-    pages = ("/sittings/", "/decide/", "/results/answers/", "/quality/", "/references/", "/guidelines/")
+    pages = ("/sittings/", "/decide/", "/decided/", "/results/answers/", "/quality/", "/references/", "/guidelines/")
     for expected in exported + pages:
         assert any(expected in path for path in before), (expected, before)
     participant_withdraw(participant_id=person.pk, way=Way.OWN_LINK)
