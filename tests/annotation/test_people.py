@@ -107,7 +107,7 @@ def test_who_comes_back_goes_on_as_the_same_rater(cast: Cast, campaign: Campaign
     # A new link alone does not undo that a researcher ended the work.
     membership_set(user=raters[0].user, study=cast.study, role=Role.RATER, actor=cast.alice)
     client = cast.client(raters[0].user)
-    assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 404
+    assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 403
     rater_reactivate(rater=raters[0], actor=cast.alice)
     assert client.post(reverse("rate_next", args=[campaign.pk])).status_code == 302
     assert Rater.objects.filter(user=raters[0].user).count() == 1
