@@ -5,7 +5,6 @@ campaign. Who gave an answer can narrow the selection and never the order.
 """
 
 import random
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -301,9 +300,3 @@ def pace_of(study: Study) -> float | None:
     known = Seat.objects.filter(campaign__study=study).aggregate(seconds=Sum("seconds"), timed=Sum("timed"))
     timed = known["timed"] or 0
     return float(known["seconds"]) / timed if timed >= ENOUGH_TO_TELL else None
-
-
-def kinds_of(answer_ids: Sequence[int]) -> dict[str, int]:
-    """How many of the answers people and models gave. One query."""
-    rows = Answer.objects.filter(pk__in=answer_ids).values_list("sitting__respondent__kind")
-    return dict(Counter(kind for (kind,) in rows))

@@ -4,9 +4,10 @@ from typing import Any
 
 from django.urls import reverse
 
-from annotation.places import Feedback, Saved, Tally
+from annotation.places import Feedback, Saved
 from annotation.queue import Card, Hand
 from annotation.selectors import Chosen
+from annotation.tally import Tally
 
 
 def card_data(card: Card, chosen: Chosen | None = None) -> dict[str, Any]:

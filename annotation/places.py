@@ -27,6 +27,7 @@ from annotation.errors import (
 from annotation.facts import Facts, facts_of
 from annotation.models import Campaign, Place, Purpose, Rater, Seat, Skip
 from annotation.queue import AHEAD, Hand, hand_fill, seat_ensure
+from annotation.tally import COUNTED, Tally, tally_from
 from annotation.versions import label_change, version_add
 from scoring.models import Criterion, Judgement
 from scoring.services import (
@@ -51,23 +52,6 @@ class Remark:
     seconds: float | None = None
     is_flagged: bool = False
     comment: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How far a rater is. `total`: what they have judged and what they could still be given, by purpose rating."""
-
-    done: int
-    total: int
-    minutes: int | None  # that the rest takes at the rater's own pace; None while too little is known
-
-    @property
-    def left(self) -> int:
-        return self.total - self.done
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.done // self.total if self.total else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,58 +156,11 @@ UPDATE annotation_place SET state = 'done', rater_id = %(rater)s, version = vers
     is_flagged = %(flagged)s::bool, comment = %(comment)s
 WHERE id = %(place)s
 """
-COUNTED = """
-    campaign.n_items, campaign.n_places,
-    (SELECT COALESCE(sum(other.done), 0) FROM annotation_seat AS other
-        WHERE other.campaign_id = seat.campaign_id AND other.id <> seat.id),
-    (SELECT count(*) FROM annotation_skip AS skip JOIN annotation_item AS item ON item.id = skip.item_id
-        AND item.purpose = 'rating' WHERE skip.rater_id = seat.rater_id AND skip.campaign_id = seat.campaign_id
-        AND skip.undone_at IS NULL),
-    CASE WHEN campaign.training_round_id IS NULL AND campaign.gold_round_id IS NULL THEN 0 ELSE (
-        SELECT count(*) FROM annotation_item AS item WHERE item.campaign_id = seat.campaign_id
-        AND item.purpose <> 'rating' AND item.removed_at IS NULL AND NOT EXISTS (
-            SELECT 1 FROM annotation_place AS place WHERE place.item_id = item.id AND place.rater_id = seat.rater_id
-            AND (place.state = 'done' OR EXISTS (SELECT 1 FROM annotation_skip AS skip WHERE skip.item_id = item.id
-                AND skip.rater_id = seat.rater_id AND skip.undone_at IS NULL)))) END,
-    CASE WHEN campaign.repeat_round_id IS NULL THEN 0 ELSE (
-        COALESCE((campaign.selection #>> '{numbers,repeats}')::int, 0)) END,
-    (SELECT count(*) FROM annotation_place AS held
-        WHERE held.rater_id = seat.rater_id AND held.campaign_id = seat.campaign_id AND held.state = 'held'),
-    seat.done, seat.checks, seat.seconds, seat.timed
-"""
 SIT = f"""
 UPDATE annotation_seat AS seat SET done = done + %s::int, checks = checks + %s::int, seconds = seconds + %s::float8,
     timed = timed + %s::int, revision = revision + %s::int, cursor = %s::bigint, active_at = clock_timestamp()
 FROM annotation_campaign AS campaign WHERE seat.id = %s AND campaign.id = seat.campaign_id RETURNING {COUNTED}
 """  # noqa: S608 (names of our own columns)
-TALLY = f"""
-SELECT {COUNTED} FROM annotation_seat AS seat JOIN annotation_campaign AS campaign ON campaign.id = seat.campaign_id
-WHERE seat.campaign_id = %s AND seat.rater_id = %s
-"""  # noqa: S608
-ENOUGH_TO_TELL = 5  # timed places
-
-
-def tally_of(campaign_id: int, rater_id: int) -> Tally:
-    """How far one rater is, without a word about the others. One query."""
-    with planned_cursor() as cursor:
-        cursor.execute(TALLY, [campaign_id, rater_id])
-        row: Any = cursor.fetchone()
-    if row is None:
-        items = Campaign.objects.values_list("n_items", flat=True).get(pk=campaign_id)
-        return Tally(0, items, None)
-    return _tally(row)
-
-
-def _tally(row: Any) -> Tally:
-    """Training, gold and repeats count as any answer: a counter that stood still at them would tell which they are. How
-    many repeats are to come is an estimate by the campaign's share, since which answers come again is not told."""
-    n_items, n_places, done_by_others, skipped, references, repeats, held, done, checks, seconds, timed = row
-    left = max(0, min(n_items - done - skipped, n_places - done - int(done_by_others)))
-    if left:
-        left += references + round(repeats * left / n_items)
-    left = max(left, held)
-    known = timed >= ENOUGH_TO_TELL
-    return Tally(done + checks, done + checks + left, round(left * seconds / timed / 60) if known else None)
 
 
 @transaction.atomic
@@ -397,7 +334,7 @@ def _sit(desk: _Desk, hand: Hand, remark: Remark | None) -> Tally:
                 desk.seat_id,
             ],
         )
-        return _tally(cursor.fetchone())
+        return tally_from(cursor.fetchone())
 
 
 def _feedback(desk: _Desk, thing: _Thing, verdicts: Mapping[Criterion, Verdict]) -> Feedback | None:

@@ -50,7 +50,6 @@ from annotation.places import (
     place_judge,
     place_skip,
     place_withdraw,
-    tally_of,
 )
 from annotation.queue import Hand, held_cards, places_hold
 from annotation.selectors import (
@@ -63,6 +62,7 @@ from annotation.selectors import (
     raters_ended,
 )
 from annotation.services import rater_ensure
+from annotation.tally import tally_of
 from scoring.services import ValueOutsideScaleError
 from studies.access import SignedIn
 

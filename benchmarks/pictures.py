@@ -228,6 +228,7 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
     references(album, page, f"{demo}references/")
     album.take(page, "campaign-answers", path=f"{campaign}answers/")
     album.take(page, "campaign-agreement", path=f"{campaign}agreement/?dawid_skene=1")
+    album.take(page, "campaign-quality", path=f"{campaign}quality/")
     page.goto(f"{album.base}{demo}experiments/")
     page.locator("main table a, main h2 a, main li a").first.click()
     experiment = urlsplit(page.url).path
@@ -285,10 +286,15 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     album.take(boss, "campaign-close", path=f"{campaign}close/")
     boss.locator("main form button").first.click()
     album.take(boss, "campaign-closed", path=campaign)
+    album.take(boss, "campaign-labels", path=f"{campaign}labels/")
     decider = log_in(browser, link("simulated-rater-1"))
     decider.goto(f"{album.base}/rate/")
     decider.locator("main a.btn").first.click()
     album.take(decider, "decide")
+    decider.locator("input[type=radio]").first.check()
+    decider.locator("input[name=reason]").fill("обычный порядок слов")
+    decider.locator("main form button.btn-primary").click()
+    album.take(decider, "decided", path=f"/rate/c/{campaign.rstrip('/').rpartition('/')[2]}/decided/")
 
 
 @contextmanager
