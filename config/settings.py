@@ -1,5 +1,6 @@
 """All settings, read from the environment once. docs/settings.md describes every variable."""
 
+import re
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -161,6 +162,19 @@ CELERY_TIMEZONE = "UTC"
 TREEBANK_MAX_MB = env.int("TREEBANK_MAX_MB", default=200)
 
 ALLOW_PRIVATE_ENDPOINTS = env.bool("ALLOW_PRIVATE_ENDPOINTS", default=EMBEDDED)
+
+# Encrypt the providers' keys that researchers store. The first encrypts, all decrypt; none: nothing can be stored.
+CREDENTIAL_KEYS = env.list("LURIA_CREDENTIAL_KEYS", default=[])
+for key in CREDENTIAL_KEYS:
+    if not re.fullmatch(r"[A-Za-z0-9_-]{43}=", key):
+        raise ImproperlyConfigured(
+            "LURIA_CREDENTIAL_KEYS must hold Fernet keys (32 random bytes in url-safe base64), separated by commas."
+        )
+GIGACHAT_AUTH_URL = env.str("GIGACHAT_AUTH_URL", default="https://ngw.devices.sberbank.ru:9443/api/v2/oauth")
+# The Russian Trusted Root CA, as a PEM file; trusted for GigaChat alone.
+GIGACHAT_CA_FILE = env.str("GIGACHAT_CA_FILE", default="")
+if GIGACHAT_CA_FILE and not Path(GIGACHAT_CA_FILE).is_file():
+    raise ImproperlyConfigured("GIGACHAT_CA_FILE names no file.")
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["studies.api_defaults.TokenAuthentication"],

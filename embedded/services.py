@@ -1,5 +1,6 @@
 """PostgreSQL and Valkey together: for the launcher, for commands beside it, and throwaway ones for tests."""
 
+import base64
 import fcntl
 import os
 import secrets
@@ -60,17 +61,27 @@ def service_environment(place: Place) -> dict[str, str]:
         "BROKER_URL": valkey.broker_url(place),
         "DATA_DIR": str(place.files),
         "SECRET_KEY": secret_key(place),
+        "LURIA_CREDENTIAL_KEYS": credential_key(place),
         "LURIA_EMBEDDED": "1",
     }
 
 
 def secret_key(place: Place) -> str:
+    return _secret(place, "secret_key", secrets.token_urlsafe(50))
+
+
+def credential_key(place: Place) -> str:
+    """Encrypts the providers' keys that are stored in the database. A Fernet key: 32 bytes in url-safe base64."""
+    return _secret(place, "credential_key", base64.urlsafe_b64encode(secrets.token_bytes(32)).decode())
+
+
+def _secret(place: Place, name: str, fresh: str) -> str:
     """Made once per data folder, readable by its owner alone."""
-    path = place.data / "secret_key"
+    path = place.data / name
     if not path.exists():
-        half = place.data / f"secret_key.{os.getpid()}"
+        half = place.data / f"{name}.{os.getpid()}"
         half.touch(mode=0o600)
-        half.write_text(secrets.token_urlsafe(50))
+        half.write_text(fresh)
         hand_over(half)
         half.replace(path)
     return path.read_text().strip()

@@ -1,4 +1,5 @@
 import uuid
+from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -15,7 +16,8 @@ from corpus.services import InstrumentIncompleteError
 from llmruns.addresses import AddressRefusedError
 from llmruns.forms import ADDRESS_ERRORS
 from llmruns.keys import KeyMissingError, without_secrets
-from llmruns.models import Call, Experiment, ModelConfig, Prompt, Run
+from llmruns.models import Call, Currency, Experiment, ModelConfig, Prompt, Run
+from llmruns.money_forms import CAP_PROBLEMS
 from llmruns.selectors import experiment_progress, experiments_of
 from llmruns.services import (
     MAX_ATTEMPTS,
@@ -50,8 +52,19 @@ class ModelSerializer(StudyRowSerializer):
     base_url = serializers.CharField()
     model_requested = serializers.CharField(source="model", help_text="as the provider writes it")
     key_variable = serializers.CharField(help_text="name of the environment variable with the key; never the key")
-    temperature = serializers.FloatField()
-    max_output_tokens = serializers.IntegerField(allow_null=True)
+    credential = serializers.CharField(
+        source="credential.name", default="", help_text="name of the stored key; never the key"
+    )
+    temperature = serializers.FloatField(allow_null=True, help_text="null: the provider's default")
+    top_p = serializers.FloatField(allow_null=True, help_text="null: the provider's default")
+    max_output_tokens = serializers.IntegerField(allow_null=True, help_text="null: the provider's default")
+    extra_body = serializers.DictField(help_text="sent as it is with every request")
+    accepts = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="the parameters that the model takes; the others are not sent; null: not known, all are sent",
+    )
+    folder = serializers.CharField(help_text="Yandex: the folder that is billed; GigaChat: the scope")
     timeout = serializers.IntegerField(help_text="seconds")
     created_at = serializers.DateTimeField()
 
@@ -65,7 +78,7 @@ class ModelsViewSet(StudyReadViewSet):
 
     def rows(self) -> QuerySet[ModelConfig]:
         """One query."""
-        return ModelConfig.objects.filter(study=self.study).select_related("respondent")
+        return ModelConfig.objects.filter(study=self.study).select_related("respondent", "credential")
 
 
 class PromptSerializer(StudyRowSerializer):
@@ -105,6 +118,12 @@ class ExperimentSerializer(StudyRowSerializer):
     prompt_version = serializers.IntegerField(source="prompt.version")
     runs = serializers.IntegerField(source="runs_planned", help_text="planned for each model")
     max_attempts = serializers.IntegerField()
+    problem = serializers.CharField(help_text="why it is paused; may be empty")
+    cap = serializers.DecimalField(max_digits=16, decimal_places=8, allow_null=True)
+    currency = serializers.CharField(help_text="of the cap; may be empty")
+    spent = serializers.DecimalField(
+        max_digits=16, decimal_places=8, help_text="of the cap, with what may have been billed; 0 without a cap"
+    )
     launch_key = serializers.UUIDField(allow_null=True)
     n_runs = serializers.IntegerField(source="runs_count")
     n_finished = serializers.IntegerField(source="runs_finished")
@@ -127,6 +146,10 @@ class LaunchSerializer(StrictSerializer):
     experiment = TextField(required=False, max_length=200, help_text="its title; the instrument's if left out")
     runs = WholeNumberField(required=False, default=5, min_value=1, max_value=MAX_RUNS)
     max_attempts = WholeNumberField(required=False, default=10, min_value=1, max_value=MAX_ATTEMPTS)
+    cap = serializers.DecimalField(
+        max_digits=16, decimal_places=8, min_value=Decimal("0.00000001"), required=False, help_text="or none"
+    )
+    currency = serializers.ChoiceField(Currency.choices, required=False, help_text="of the cap")
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         """The rows that the names mean in this study. Three queries."""
@@ -143,6 +166,8 @@ class LaunchSerializer(StrictSerializer):
         if missing:
             wrong["models"] = [_("The study has no model “%(model)s”.") % {"model": name} for name in missing]
         prompt = self._prompt(attrs, wrong)
+        if ("cap" in attrs) != ("currency" in attrs):
+            wrong["cap"] = [_("A cap is an amount and a currency.")]
         if wrong:
             raise serializers.ValidationError(wrong)
         return {
@@ -153,6 +178,8 @@ class LaunchSerializer(StrictSerializer):
             "title": attrs.get("experiment", ""),
             "runs": attrs["runs"],
             "max_attempts": attrs["max_attempts"],
+            "cap": attrs.get("cap"),
+            "currency": attrs.get("currency", ""),
         }
 
     def _prompt(self, attrs: dict[str, Any], wrong: dict[str, list[str]]) -> Prompt | None:
@@ -246,6 +273,10 @@ class ExperimentsViewSet(StudyReadViewSet):
         except InstrumentIncompleteError as error:
             raise ApiError(409, "instrument_incomplete", str(error)) from error
         except ExperimentRefusedError as error:
+            if error.reason == "uncappable":
+                found = [f"{config.label}: {CAP_PROBLEMS[reason]}" for config, reason in error.uncappable]
+                sentence = _("A cap is not possible with these models.") + " " + "; ".join(found)
+                raise ApiError(409, "cap_impossible", sentence) from error
             raise ApiError(400, "invalid", _("This cannot be launched.")) from error
 
     @extend_schema(responses=ExperimentProgressSerializer)
@@ -275,6 +306,7 @@ def _is_same(experiment: Experiment, asked: dict[str, Any]) -> bool:
         experiment.instrument_id == asked["instrument"].pk
         and (asked["prompt"] is None or experiment.prompt_id == asked["prompt"].pk)
         and (experiment.runs_planned, experiment.max_attempts) == (asked["runs"], asked["max_attempts"])
+        and experiment.currency == asked["currency"]  # the cap itself may have been changed since
         and configs == {config.pk for config in asked["configs"]}
         and experiment.title == (asked["title"] or asked["instrument"].title)
     )
@@ -341,7 +373,7 @@ class CallSerializer(StudyRowSerializer):
     model = serializers.CharField(source="config.label")
     provider = serializers.ChoiceField(ModelConfig.Provider.choices, source="config.provider")
     model_requested = serializers.CharField(source="config.model")
-    temperature = serializers.FloatField(source="config.temperature")
+    temperature = serializers.FloatField(source="config.temperature", allow_null=True)
     run_id = serializers.IntegerField(allow_null=True)
     run = serializers.IntegerField(source="run.ordinal", allow_null=True, help_text="number of the run")
     position = serializers.IntegerField(source="stimulus.position", allow_null=True, help_text="number of the stimulus")
@@ -354,7 +386,13 @@ class CallSerializer(StudyRowSerializer):
     model_reported = serializers.CharField(help_text="the model that the provider says has answered")
     finish_reason = serializers.CharField()
     input_tokens = serializers.IntegerField(allow_null=True)
+    cached_tokens = serializers.IntegerField(allow_null=True, help_text="of the input")
     output_tokens = serializers.IntegerField(allow_null=True)
+    reasoning_tokens = serializers.IntegerField(allow_null=True, help_text="of the output")
+    cost = serializers.DecimalField(
+        max_digits=16, decimal_places=8, allow_null=True, help_text="null: not known, or possibly billed"
+    )
+    currency = serializers.CharField(help_text="of the cost; empty where no price is known")
     sent_at = serializers.DateTimeField()
     ended_at = serializers.DateTimeField(allow_null=True)
 

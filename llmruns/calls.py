@@ -3,27 +3,31 @@
 A call is written as in flight before it is sent, under a constraint that allows one in flight per run and stimulus:
 that row is the claim. Whoever dies after it leaves the row behind, and the sweeper turns it into `lost`.
 
-Locks are taken in one order: runs (by id), then run stimuli, then the sitting. Experiments are locked alone.
+Locks are taken in one order: runs (by id), run stimuli, the sitting, limits, calls, and the experiment last.
 """
 
 import secrets
 import time
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from functools import partial
 from typing import Any
 
 import structlog
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
-from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from corpus.models import Answer, Sitting
+from corpus.models import Answer
 from corpus.services import AnswerTooLongError, answer_record, sitting_finish
 from corpus.storing import storable_text
-from llmruns.keys import KeyMissingError, KeyNameRefusedError, key_read
+from llmruns.budget import money_reserve, money_settle
+from llmruns.credentials import key_of
+from llmruns.keys import KeyMissingError, KeyNameRefusedError
+from llmruns.limits import limit_admits
 from llmruns.liveness import living_workers, worker_is_alive, worker_name
-from llmruns.models import Call, Experiment, ModelConfig, Run, RunStimulus
+from llmruns.models import Call, Experiment, ModelConfig, Price, Run, RunStimulus
+from llmruns.pricing import bound, failure_may_be_billed, price_day, tokens_cost
 from llmruns.providers import provider_get
 from llmruns.providers.base import (
     Endpoint,
@@ -36,6 +40,7 @@ from llmruns.providers.base import (
 )
 from llmruns.queue import stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
+from llmruns.sending import experiment_send, limit_send
 from llmruns.storing import is_storable_json, storable_body
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
@@ -54,6 +59,7 @@ class Claim:
     stimulus_id: int
     config: ModelConfig
     body: dict[str, Any]
+    limit_id: int | None = None  # the limit under which it was sent
 
 
 Outcome = ProviderReply | ProviderError
@@ -83,51 +89,117 @@ def _record_patiently(claim: Claim, outcome: Outcome) -> None:
     call_record(claim=claim, outcome=outcome)
 
 
+def parameters_of(config: ModelConfig) -> dict[str, Any]:
+    """What is asked for; None: the provider's default."""
+    return {name: getattr(config, name) for name in ModelConfig.PARAMETERS}
+
+
 def question_body(config: ModelConfig, prompt: str) -> dict[str, Any]:
     question = Question(
         model=config.model,
         prompt=prompt,
         temperature=config.temperature,
+        top_p=config.top_p,
         max_output_tokens=config.max_output_tokens,
+        accepts=None if config.accepts is None else frozenset(config.accepts),
+        extra_body=config.extra_body,
+        folder=config.folder,
     )
     return provider_get(config.provider).request_body(question)
 
 
+# The price and the limit under which a call is sent, as pricing.price_at and limits.configs_under have them (a test
+# compares), in one statement that Django need not put together for every call: that cost 3 ms of 10.
+_TERMS = """
+SELECT
+  (SELECT id FROM llmruns_price
+   WHERE (study_id = %(study)s OR study_id IS NULL) AND provider = %(provider)s AND model = %(model)s
+     AND valid_from <= %(day)s ORDER BY study_id NULLS LAST, valid_from DESC LIMIT 1),
+  (SELECT id FROM llmruns_providerlimit
+   WHERE study_id = %(study)s AND provider = %(provider)s AND base_url IN ('', %(base_url)s)
+   ORDER BY base_url = '' LIMIT 1)
+"""
+
+
+def terms_of(config: ModelConfig, day: date) -> tuple[int | None, int | None]:
+    """The ids of the price and of the limit that hold for a configuration. One query."""
+    values: dict[str, Any] = {
+        "study": config.study_id,
+        "provider": config.provider,
+        "model": config.model,
+        "base_url": config.base_url,
+        "day": day,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_TERMS, values)
+        price_id, limit_id = cursor.fetchone()
+    return price_id, limit_id
+
+
 def call_claim(*, run_id: int, stimulus_id: int) -> Claim | None:
-    """Write the call that is about to be sent. None where nothing is to be asked (now). Two queries."""
-    now = timezone.now()
+    """Write the call that is about to be sent. None where nothing is to be asked, or may be asked, now.
+
+    Three queries; three more under a limit, three more under a cap.
+    """
     worker = worker_name()
     try:
         with transaction.atomic():
-            item = (
-                RunStimulus.objects.select_for_update(of=("self",))
-                .select_related("stimulus", "run__config", "run__experiment__prompt")
-                .filter(run_id=run_id, stimulus_id=stimulus_id)
-                .first()
-            )
-            if item is None or item.state != RunStimulus.State.TODO or item.due_at > now + CLOCKS_DIFFER:
-                return None
-            run = item.run
-            if run.state not in (Run.State.PENDING, Run.State.RUNNING):
-                return None
-            body = question_body(run.config, run.experiment.prompt.text.replace("{words}", item.stimulus.text))
-            call = Call.objects.create(
-                run_id=run_id, config=run.config, stimulus_id=stimulus_id, request=body, worker=worker, sent_at=now
-            )
+            claim = _claim(run_id, stimulus_id, worker)
     except IntegrityError:  # call_at_most_one_in_flight: somebody else is asking
         return None
-    if run.state == Run.State.PENDING:
+    if claim is not None:
         Run.objects.filter(pk=run_id, state=Run.State.PENDING).update(state=Run.State.RUNNING)
-    return Claim(call.pk, run_id, stimulus_id, run.config, body)
+    return claim
+
+
+def _claim(run_id: int, stimulus_id: int, worker: str) -> Claim | None:
+    now = timezone.now()
+    item = (
+        RunStimulus.objects.select_for_update(of=("self",))
+        .select_related("stimulus", "run__config__credential", "run__experiment__prompt")
+        .filter(run_id=run_id, stimulus_id=stimulus_id)
+        .first()
+    )
+    if item is None or item.state != RunStimulus.State.TODO or item.due_at > now + CLOCKS_DIFFER:
+        return None
+    run, experiment = item.run, item.run.experiment
+    if run.state not in (Run.State.PENDING, Run.State.RUNNING) or experiment.state != Experiment.State.RUNNING:
+        return None
+    price_id, limit_id = terms_of(run.config, price_day(now))
+    if limit_id is not None and not limit_admits(limit_id=limit_id, now=now):
+        return None
+    body = question_body(run.config, experiment.prompt.text.replace("{words}", item.stimulus.text))
+    call = Call(
+        run_id=run_id,
+        config=run.config,
+        stimulus_id=stimulus_id,
+        asked=parameters_of(run.config),
+        request=body,
+        price_id=price_id,
+        worker=worker,
+    )
+    if experiment.cap is not None:
+        price = None if price_id is None else Price.objects.get(pk=price_id)
+        call.reserved = bound(body, price, currency=experiment.currency).value
+        call.currency = experiment.currency
+        # The last lock before the call is written; a call that exists already gives the money back by rolling back.
+        if money_reserve(experiment_id=experiment.pk, most=call.reserved) != "granted":
+            return None
+    call.save(force_insert=True)
+    return Claim(call.pk, run_id, stimulus_id, run.config, body, limit_id)
 
 
 def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 600.0) -> Outcome:
     """Send it. What goes wrong at the provider is an outcome and not an exception. `longest` bounds the time-out."""
     try:
-        key = key_read(config.key_variable)
-    except (KeyMissingError, KeyNameRefusedError):
+        key = key_of(config)
+    except KeyMissingError as error:
+        return KeyUnavailable(error.name)
+    except KeyNameRefusedError:
         return KeyUnavailable(config.key_variable)
-    endpoint = Endpoint(base_url=config.base_url, key=key, timeout=min(float(config.timeout), longest))
+    endpoint = Endpoint(
+        base_url=config.base_url, key=key, timeout=min(float(config.timeout), longest), folder=config.folder
+    )
     try:
         return provider_get(config.provider).ask(endpoint, body)
     except ProviderError as error:
@@ -142,21 +214,62 @@ def call_record(*, claim: Claim, outcome: Outcome) -> None:
     """Write down what came of a call and what is to be done next. About ten queries."""
     columns = reply_columns(outcome)
     with transaction.atomic():
-        run = Run.objects.select_for_update(of=("self",)).select_related("experiment").get(pk=claim.run_id)
+        run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("experiment").get(pk=claim.run_id)
         item = RunStimulus.objects.select_for_update().get(run=run, stimulus_id=claim.stimulus_id)
-        if not _call_is_open(claim.call_id, item):
+        call = (
+            Call.objects.select_for_update(of=("self",), no_key=True)
+            .select_related("price")
+            .only("state", "reserved", "price", "run_id", "stimulus_id")
+            .get(pk=claim.call_id)
+        )
+        columns |= cost_columns(call, outcome, claim.body)
+        if not _may_decide(call, item):
             # The sweeper took this worker for dead and somebody else has asked again. What came is kept all the same.
             Call.objects.filter(pk=claim.call_id).update(**columns, kind="late")
-            return
-        if isinstance(outcome, ProviderReply):
+        elif isinstance(outcome, ProviderReply):
             _reply_apply(claim.call_id, columns, outcome, run, item)
         else:
             _failure_apply(claim.call_id, columns, outcome, run, item)
         ended = item.state != RunStimulus.State.TODO and _run_settle(run)
+        _money_settle(call, columns["cost"], run.experiment)
     if isinstance(outcome, ProviderError) and not outcome.transient:
         runs_pause(experiment_id=run.experiment_id, config_id=run.config_id, error=outcome)
     if ended:
         experiment_settle(experiment_id=run.experiment_id)
+    if claim.limit_id is not None:
+        limit_send(claim.limit_id)
+
+
+def cost_columns(call: Call, outcome: Outcome, body: dict[str, Any]) -> dict[str, Any]:
+    """What a call has cost. `reserved` stays where it may have been billed and nobody says how much."""
+    if isinstance(outcome, ProviderReply):
+        amount = tokens_cost(
+            call.price,
+            input_tokens=outcome.input_tokens,
+            output_tokens=outcome.output_tokens,
+            cached_tokens=outcome.cached_tokens,
+        )
+        cost = amount.value
+    elif failure_may_be_billed(outcome.kind, outcome.exchange.http_status, outcome.message):
+        cost = None
+    else:
+        cost = Decimal(0) if call.price is not None else None
+        return {"cost": cost, "currency": call.price.currency if call.price else "", "reserved": None}
+    most = None
+    if cost is None:
+        most = call.reserved if call.reserved is not None else bound(body, call.price).value
+    return {"cost": cost, "currency": call.price.currency if call.price else "", "reserved": most}
+
+
+def _money_settle(call: Call, cost: Decimal | None, experiment: Experiment) -> None:
+    """`call` as it was before the record. Every call of a capped experiment has reserved something."""
+    if experiment.cap is None or call.reserved is None:
+        return
+    woken = money_settle(
+        experiment_id=experiment.pk, held=call.reserved, cost=cost, was_lost=call.state != Call.State.IN_FLIGHT
+    )
+    if woken:
+        transaction.on_commit(partial(experiment_send, experiment.pk, at_most=woken))
 
 
 def reply_columns(outcome: Outcome) -> dict[str, Any]:
@@ -176,6 +289,9 @@ def reply_columns(outcome: Outcome) -> dict[str, Any]:
             "finish_reason": storable_text(outcome.finish_reason or "")[0][:40],
             "input_tokens": outcome.input_tokens,
             "output_tokens": outcome.output_tokens,
+            "cached_tokens": outcome.cached_tokens,
+            "reasoning_tokens": outcome.reasoning_tokens,
+            "used": dict(outcome.used),
             "detail": storable_text(outcome.refusal or "")[0],
         }
         escaped = escaped or escaped_reply
@@ -184,13 +300,12 @@ def reply_columns(outcome: Outcome) -> dict[str, Any]:
     return columns | {"escaped": escaped}
 
 
-def _call_is_open(call_id: int, item: RunStimulus) -> bool:
+def _may_decide(call: Call, item: RunStimulus) -> bool:
     """Whether this call may still decide. One that was given up as lost may, while nobody has asked again."""
-    state = Call.objects.values_list("state", flat=True).get(pk=call_id)
-    if state == Call.State.IN_FLIGHT:
+    if call.state == Call.State.IN_FLIGHT:
         return True
-    newer = Call.objects.filter(run_id=item.run_id, stimulus_id=item.stimulus_id, pk__gt=call_id)
-    return state == Call.State.LOST and item.state != RunStimulus.State.DONE and not newer.exists()
+    newer = Call.objects.filter(run_id=item.run_id, stimulus_id=item.stimulus_id, pk__gt=call.pk)
+    return call.state == Call.State.LOST and item.state != RunStimulus.State.DONE and not newer.exists()
 
 
 def _reply_apply(call_id: int, columns: dict[str, Any], reply: ProviderReply, run: Run, item: RunStimulus) -> None:
@@ -317,11 +432,11 @@ ENDED = [Run.State.FINISHED, Run.State.INCOMPLETE, Run.State.CANCELLED]
 def experiment_settle(*, experiment_id: int) -> None:
     """Finish an experiment whose runs have all ended. Safe to repeat."""
     experiment = Experiment.objects.select_for_update().get(pk=experiment_id)
-    if experiment.state != Experiment.State.RUNNING:
+    if experiment.state not in (Experiment.State.RUNNING, Experiment.State.PAUSED):
         return
     if not Run.objects.filter(experiment=experiment).exclude(state__in=ENDED).exists():
-        experiment.state, experiment.ended_at = Experiment.State.FINISHED, timezone.now()
-        experiment.save(update_fields=["state", "ended_at"])
+        experiment.state, experiment.problem, experiment.ended_at = Experiment.State.FINISHED, "", timezone.now()
+        experiment.save(update_fields=["state", "problem", "ended_at"])
 
 
 def calls_sweep() -> int:
@@ -338,10 +453,7 @@ def calls_sweep() -> int:
     for call_id, worker, run_id, stimulus_id, sent_at in in_flight:
         if sent_at > now - ORPHANED_AFTER and (worker == "" or worker_is_alive(worker, living)):
             continue
-        taken = Call.objects.filter(pk=call_id, state=Call.State.IN_FLIGHT).update(
-            state=Call.State.LOST, kind="lost", ended_at=now
-        )
-        if taken and run_id is not None:
+        if _call_lose(call_id, now) and run_id is not None:
             lost.append((run_id, stimulus_id))
     if lost:
         log.warning("calls_lost", count=len(lost))
@@ -349,18 +461,25 @@ def calls_sweep() -> int:
     return len(lost)
 
 
-def due_stimuli(*, overdue: timedelta = timedelta(0), experiment_id: int | None = None) -> list[tuple[int, int]]:
-    """(run, stimulus) to be asked now and not in flight, in the order of runs and positions. One query."""
-    items = RunStimulus.objects.filter(
-        state=RunStimulus.State.TODO,
-        due_at__lte=timezone.now() - overdue,
-        run__state__in=[Run.State.PENDING, Run.State.RUNNING],
-        run__sitting__state=Sitting.State.OPEN,
-    ).exclude(
-        Exists(
-            Call.objects.filter(run=OuterRef("run_id"), stimulus=OuterRef("stimulus_id"), state=Call.State.IN_FLIGHT)
-        )
+@transaction.atomic
+def _call_lose(call_id: int, now: datetime) -> bool:
+    """Mark a call as lost, unless its reply has come in the meantime. It counts with the most that it can cost."""
+    call = (
+        Call.objects.select_for_update(of=("self",), no_key=True)
+        .select_related("price", "run__experiment")
+        .filter(pk=call_id, state=Call.State.IN_FLIGHT)
+        .first()
     )
-    if experiment_id is not None:
-        items = items.filter(run__experiment_id=experiment_id)
-    return list(items.order_by("run__ordinal", "run_id", "stimulus__position").values_list("run_id", "stimulus_id"))
+    if call is None:
+        return False
+    if call.run is not None:  # a judge's call settles its money with its own work
+        _money_settle(call, None, call.run.experiment)
+    held = call.reserved if call.reserved is not None else bound(call.request, call.price).value
+    Call.objects.filter(pk=call_id).update(
+        state=Call.State.LOST,
+        kind="lost",
+        ended_at=now,
+        reserved=held,
+        currency=call.price.currency if call.price else "",
+    )
+    return True

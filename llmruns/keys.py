@@ -1,4 +1,4 @@
-"""Keys of providers are named, never stored: a configuration holds the name of an environment variable.
+"""Keys of the environment: a configuration holds the name of a variable. Stored keys are in credentials.py.
 
 Only names that end in _API_KEY are accepted, so that nobody can have SECRET_KEY or DATABASE_URL sent to a server of
 their own.
@@ -29,6 +29,10 @@ def key_name_is_allowed(name: str) -> bool:
     return name == "" or (_NAME.match(name) is not None and not name.endswith("\n"))
 
 
+def key_is_sendable(key: str) -> bool:
+    return _KEY.fullmatch(key) is not None
+
+
 def key_read(name: str) -> str:
     """The key, or "" where the configuration names none. Raises KeyNameRefusedError, KeyMissingError."""
     if not key_name_is_allowed(name):
@@ -36,7 +40,7 @@ def key_read(name: str) -> str:
     if name == "":
         return ""
     key = os.environ.get(name, "").strip()
-    if not _KEY.fullmatch(key):
+    if not key_is_sendable(key):
         raise KeyMissingError(name)
     return key
 

@@ -11,6 +11,7 @@ log = structlog.get_logger(__name__)
 
 QUEUE = "llm"
 TASK = "llmruns.tasks.stimulus_ask"
+WAKE_TASK = "llmruns.tasks.limit_wake"
 
 
 def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None = None) -> None:
@@ -21,6 +22,15 @@ def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None
                 current_app.send_task(
                     TASK, args=[run_id, stimulus_id], queue=QUEUE, countdown=countdown, producer=producer
                 )
+    except (OperationalError, OSError) as error:
+        log.warning("broker_unreachable", error=type(error).__name__)
+
+
+def limit_enqueue(limit_id: int, *, countdown: float) -> None:
+    """One message that arrives when a limit per minute has room again."""
+    try:
+        with current_app.producer_pool.acquire(block=True) as producer:
+            current_app.send_task(WAKE_TASK, args=[limit_id], queue=QUEUE, countdown=countdown, producer=producer)
     except (OperationalError, OSError) as error:
         log.warning("broker_unreachable", error=type(error).__name__)
 

@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 ErrorKind = Literal["format", "truncated", "empty", "refused", "filtered"]
@@ -145,3 +146,21 @@ def _answer(parsed: dict[str, Any]) -> str | None:
             strings = [value for value in found.values() if isinstance(value, str)]
             found = strings[0] if len(strings) == 1 else None
     return found if isinstance(found, str) else None
+
+
+LENIENT_CHARACTERS = 20_000  # what is repaired: the repair of a long reply takes seconds
+
+
+def lenient_answer(raw: str) -> str | None:
+    """The answer that a lenient reader (json-repair) would find in a reply, or None. Shown beside the strict verdict.
+
+    Never scored: a repaired reply is partly an answer of ours.
+    """
+    repair = import_module("json_repair")  # when used: no worker needs it
+    try:
+        value = repair.loads(raw.rpartition(_THOUGHT_END)[2][:LENIENT_CHARACTERS])
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, list):
+        value = next((one for one in value if isinstance(one, dict) and KEY in one), None)
+    return _answer(value) if isinstance(value, dict) else None

@@ -11,8 +11,10 @@ from django.db.models.fields import BooleanField
 from django.utils import timezone
 
 from corpus.models import Answer
-from llmruns.keys import KeyMissingError, KeyNameRefusedError, key_read
-from llmruns.models import Call, Experiment, ModelConfig, Run, RunStimulus
+from llmruns.credentials import key_of
+from llmruns.keys import KeyMissingError, KeyNameRefusedError
+from llmruns.models import Call, Credential, Experiment, ModelConfig, Run, RunStimulus
+from llmruns.parameters import refused_parameters
 from llmruns.wording import kind_words, model_difference, remedy
 from studies.models import Study
 
@@ -23,6 +25,7 @@ class ConfigRow:
     key_is_set: bool
     runs: int
     trial: Call | None
+    refused: list[str]  # asked for, and not sent because the model does not take them
 
 
 def config_rows(study: Study) -> list[ConfigRow]:
@@ -30,18 +33,28 @@ def config_rows(study: Study) -> list[ConfigRow]:
     last = Call.objects.filter(config=OuterRef("pk"), purpose=Call.Purpose.TRIAL).order_by("-pk").values("pk")[:1]
     configs = list(
         ModelConfig.objects.filter(study=study)
+        .select_related("credential")
         .annotate(runs_count=Count("runs"), trial_id=Subquery(last))
         .order_by("label")
     )
     trials = _light(Call.objects.filter(pk__in=[config.trial_id for config in configs if config.trial_id])).in_bulk()
     return [
-        ConfigRow(config, _key_is_set(config), config.runs_count, trials.get(config.trial_id)) for config in configs
+        ConfigRow(
+            config, _key_is_set(config), config.runs_count, trials.get(config.trial_id), refused_parameters(config)
+        )
+        for config in configs
     ]
+
+
+def credential_rows(study: Study) -> QuerySet[Credential]:
+    """The study's stored keys without what is stored, with how many configurations name each. One query."""
+    rows = Credential.objects.filter(study=study).defer("ciphertext").select_related("created_by")
+    return rows.annotate(configs_count=Count("model_configs")).order_by("retired_at", "name")
 
 
 def _key_is_set(config: ModelConfig) -> bool:
     try:
-        key_read(config.key_variable)
+        key_of(config)
     except (KeyMissingError, KeyNameRefusedError):
         return False
     return True
@@ -236,20 +249,6 @@ def run_rows(run: Run) -> list[StimulusRow]:
             )
         )
     return rows
-
-
-def calls_of(
-    experiment: Experiment, *, run_id: int | None = None, stimulus_id: int | None = None, state: str = ""
-) -> QuerySet[Call]:
-    """Calls of an experiment, newest first, without their bodies. One query when read."""
-    calls = _light(Call.objects.filter(run__experiment=experiment)).select_related("run__config", "stimulus")
-    if run_id is not None:
-        calls = calls.filter(run_id=run_id)
-    if stimulus_id is not None:
-        calls = calls.filter(stimulus_id=stimulus_id)
-    if state:
-        calls = calls.filter(state=state)
-    return calls.order_by("-pk")
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,10 @@
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
@@ -16,17 +18,24 @@ from llmruns.addresses import base_url_check
 from llmruns.calls import (
     Outcome,
     calls_sweep,
-    due_stimuli,
+    cost_columns,
     experiment_settle,
+    parameters_of,
     provider_ask,
     question_body,
     reply_columns,
 )
-from llmruns.keys import KeyNameRefusedError, key_name_is_allowed, key_read
-from llmruns.models import Call, Experiment, ModelConfig, Prompt, Run, RunStimulus
+from llmruns.catalogue import entry_find
+from llmruns.credentials import CredentialUnusableError, key_of
+from llmruns.estimate import cap_obstacle
+from llmruns.keys import KeyNameRefusedError, key_name_is_allowed
+from llmruns.models import Call, Credential, Currency, Experiment, ModelConfig, Prompt, Run, RunStimulus
+from llmruns.parameters import extra_body_problem
+from llmruns.pricing import LARGEST, price_at, price_day
 from llmruns.providers.base import ProviderReply
 from llmruns.queue import queue_length, stimuli_enqueue
 from llmruns.replies import classify_reply
+from llmruns.sending import work_due
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -41,16 +50,28 @@ class LabelTakenError(Exception):
     """The study has a configuration of this name."""
 
 
+class ExtraBodyRefusedError(Exception):
+    """`reason` as of parameters.extra_body_problem."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class SimulationRefusedError(Exception):
     """A simulated model answers in a study that is marked as simulated, and nowhere else."""
 
 
 class ExperimentRefusedError(Exception):
-    """`reason` is one of: nothing, bounds, foreign."""
+    """`reason` is one of: nothing, bounds, foreign, cap (it is no amount, or has no currency), uncappable.
 
-    def __init__(self, reason: str) -> None:
+    `uncappable` holds the configurations that cannot be capped, each with the reason of its bound.
+    """
+
+    def __init__(self, reason: str, uncappable: Sequence[tuple[ModelConfig, str]] = ()) -> None:
         super().__init__(reason)
         self.reason = reason
+        self.uncappable = list(uncappable)
 
 
 class NotResumableError(Exception):
@@ -65,17 +86,30 @@ def model_config_create(
     model: str,
     actor: User | None,
     key_variable: str = "",
-    temperature: float = 1.0,
+    credential: Credential | None = None,
+    temperature: float | None = 1.0,
+    top_p: float | None = None,
     max_output_tokens: int | None = None,
+    extra_body: dict[str, Any] | None = None,
+    folder: str = "",
     timeout: int = 60,
     provider: str = ModelConfig.Provider.OPENAI_COMPATIBLE,
 ) -> ModelConfig:
     """A model as a respondent of the study. Never edited later: results belong to exactly these parameters.
 
-    Raises LabelTakenError, KeyNameRefusedError, addresses.AddressRefusedError, SimulationRefusedError.
+    What the catalogue knows of the parameters that the model takes is copied. Raises LabelTakenError,
+    KeyNameRefusedError, CredentialUnusableError, ExtraBodyRefusedError, addresses.AddressRefusedError,
+    SimulationRefusedError.
     """
     if not key_name_is_allowed(key_variable):
         raise KeyNameRefusedError
+    if credential is not None and (
+        credential.study_id != study.pk or credential.provider != provider or credential.retired_at is not None
+    ):
+        raise CredentialUnusableError(credential.name, "retired" if credential.retired_at else "foreign")
+    if extra_body and (problem := extra_body_problem(extra_body)):
+        raise ExtraBodyRefusedError(problem)
+    entry = entry_find(study=study, provider=provider, model=model)
     if provider != ModelConfig.Provider.SIMULATED:
         base_url_check(base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
     elif not study.simulated:
@@ -90,8 +124,13 @@ def model_config_create(
                 base_url=base_url,
                 model=model,
                 key_variable=key_variable,
+                credential=credential,
                 temperature=temperature,
+                top_p=top_p,
                 max_output_tokens=max_output_tokens,
+                extra_body=extra_body or {},
+                accepts=entry.accepts if entry else None,
+                folder=folder,
                 timeout=timeout,
             )
             audit_record(
@@ -99,7 +138,14 @@ def model_config_create(
                 study=study,
                 action="model_config_create",
                 target=config,
-                detail={"label": label, "base_url": base_url, "model": model, "key_variable": key_variable},
+                detail={
+                    "label": label,
+                    "provider": provider,
+                    "base_url": base_url,
+                    "model": model,
+                    "key_variable": key_variable,
+                    "credential": credential.name if credential else "",
+                },
             )
     except IntegrityError as error:
         if "modelconfig_unique_label" in str(error):
@@ -135,8 +181,12 @@ def experiment_launch(
     max_attempts: int = 10,
     deadline: int = 900,
     launch_key: uuid.UUID | None = None,
+    cap: Decimal | None = None,
+    currency: str = "",
 ) -> Experiment:
     """Open the runs with their sittings and put the work into the queue. The same launch_key launches once.
+
+    `cap`: so much in `currency` is never passed by what calls cost and what those in flight can cost at most.
 
     Raises ExperimentRefusedError, keys.KeyMissingError, addresses.AddressRefusedError, InstrumentIncompleteError.
     """
@@ -146,8 +196,10 @@ def experiment_launch(
         raise ExperimentRefusedError("bounds")
     if {instrument.study_id, prompt.study_id, *(config.study_id for config in configs)} != {study.pk}:
         raise ExperimentRefusedError("foreign")
+    if cap is not None:
+        _cap_check(cap, currency, configs, prompt)
     for config in configs:
-        key_read(config.key_variable)
+        key_of(config)
         if config.provider != ModelConfig.Provider.SIMULATED:
             base_url_check(config.base_url, allow_private=settings.ALLOW_PRIVATE_ENDPOINTS)
     try:
@@ -162,6 +214,8 @@ def experiment_launch(
                 deadline=deadline,
                 launched_by=actor,
                 launch_key=launch_key,
+                cap=cap,
+                currency=currency if cap is not None else "",
             )
             # In one order everywhere: two launches of the same configurations must not wait for each other.
             for config in sorted(configs, key=lambda config: config.respondent_id):
@@ -172,7 +226,12 @@ def experiment_launch(
                 study=study,
                 action="experiment_launch",
                 target=experiment,
-                detail={"configs": [config.label for config in configs], "runs": runs, "attempts": max_attempts},
+                detail={
+                    "configs": [config.label for config in configs],
+                    "runs": runs,
+                    "attempts": max_attempts,
+                    **({"cap": str(cap), "currency": currency} if cap is not None else {}),
+                },
             )
             transaction.on_commit(partial(_experiment_enqueue, experiment.pk))
     except IntegrityError as error:
@@ -180,6 +239,15 @@ def experiment_launch(
             raise
         return Experiment.objects.get(study=study, launch_key=launch_key)
     return experiment
+
+
+def _cap_check(cap: Decimal, currency: str, configs: Sequence[ModelConfig], prompt: Prompt) -> None:
+    if not 0 < cap <= LARGEST or currency not in Currency.values:
+        raise ExperimentRefusedError("cap")
+    reasons = [(config, cap_obstacle(config, currency, prompt.text)) for config in configs]
+    found = [(config, reason) for config, reason in reasons if reason]
+    if found:
+        raise ExperimentRefusedError("uncappable", found)
 
 
 def _run_open(experiment: Experiment, config: ModelConfig, ordinal: int) -> None:
@@ -196,7 +264,7 @@ def _run_open(experiment: Experiment, config: ModelConfig, ordinal: int) -> None
 
 
 def _experiment_enqueue(experiment_id: int) -> None:
-    stimuli_enqueue(due_stimuli(experiment_id=experiment_id))
+    stimuli_enqueue(work_due(experiment_id=experiment_id))
 
 
 @transaction.atomic
@@ -212,14 +280,14 @@ def experiment_cancel(*, experiment: Experiment, actor: User | None) -> int:
         .order_by("pk")
     )
     locked = Experiment.objects.select_for_update().get(pk=experiment.pk)
-    if locked.state != Experiment.State.RUNNING:
+    if locked.state not in (Experiment.State.RUNNING, Experiment.State.PAUSED):
         return 0
     for run in runs:
         run.state = Run.State.CANCELLED
         run.save(update_fields=["state"])
         sitting_stop(sitting_id=run.sitting_id, reason="cancelled")
-    locked.state, locked.ended_at = Experiment.State.CANCELLED, timezone.now()
-    locked.save(update_fields=["state", "ended_at"])
+    locked.state, locked.problem, locked.ended_at = Experiment.State.CANCELLED, "", timezone.now()
+    locked.save(update_fields=["state", "problem", "ended_at"])
     audit_record(
         actor=actor,
         study=locked.study,
@@ -238,15 +306,30 @@ def run_resume(*, run: Run, actor: User | None) -> None:
 def experiment_resume(*, experiment: Experiment, actor: User | None, run_ids: Collection[int] | None = None) -> int:
     """Resume every paused or incomplete run, or those named. Returns how many.
 
+    An experiment that is paused as a whole goes on, and its runs with it, even if none of them stands still by itself.
     Raises NotResumableError, KeyMissingError.
     """
-    runs = experiment.runs.filter(state__in=RESUMABLE).select_related("config")
+    runs = experiment.runs.filter(state__in=RESUMABLE).select_related("config__credential")
     if run_ids is not None:
         runs = runs.filter(pk__in=run_ids)
     found = list(runs)
-    if not found:
+    if found:
+        return _runs_resume(runs=found, actor=actor)
+    if run_ids is not None:
         raise NotResumableError
-    return _runs_resume(runs=found, actor=actor)
+    return _experiment_go_on(experiment, actor)
+
+
+@transaction.atomic
+def _experiment_go_on(experiment: Experiment, actor: User | None) -> int:
+    locked = Experiment.objects.select_for_update(no_key=True).get(pk=experiment.pk)
+    if locked.state != Experiment.State.PAUSED:
+        raise NotResumableError
+    locked.state, locked.problem, locked.waits_for_money = Experiment.State.RUNNING, "", False
+    locked.save(update_fields=["state", "problem", "waits_for_money"])
+    audit_record(actor=actor, study=locked.study, action="experiment_resume", target=locked, detail={"runs": []})
+    transaction.on_commit(partial(_experiment_enqueue, locked.pk))
+    return locked.runs.filter(state__in=[Run.State.PENDING, Run.State.RUNNING]).count()
 
 
 RESUMABLE = [Run.State.PAUSED, Run.State.INCOMPLETE]
@@ -255,7 +338,7 @@ RESUMABLE = [Run.State.PAUSED, Run.State.INCOMPLETE]
 def _runs_resume(*, runs: Sequence[Run], actor: User | None) -> int:
     calls_sweep()
     for run in runs:
-        key_read(run.config.key_variable)
+        key_of(run.config)
     with transaction.atomic():
         locked = list(
             Run.objects.select_for_update(of=("self",))
@@ -275,8 +358,8 @@ def _runs_resume(*, runs: Sequence[Run], actor: User | None) -> int:
         RunStimulus.objects.filter(run__in=locked).exclude(state=RunStimulus.State.DONE).update(
             state=RunStimulus.State.TODO, failures=0, failing_since=None, problem="", due_at=timezone.now()
         )
-        experiment.state, experiment.ended_at = Experiment.State.RUNNING, None
-        experiment.save(update_fields=["state", "ended_at"])
+        experiment.state, experiment.problem, experiment.ended_at = Experiment.State.RUNNING, "", None
+        experiment.save(update_fields=["state", "problem", "ended_at"])
         audit_record(
             actor=actor,
             study=locked[0].experiment.study,
@@ -292,14 +375,20 @@ def model_try(*, config: ModelConfig, actor: User | None) -> Call:
     """Send one message now and wait for the reply, a minute at most. Logged as a trial; nobody's answer."""
     body = question_body(config, prompt_ensure(study=config.study, actor=actor).text.replace("{words}", TRIAL_WORDS))
     with transaction.atomic():
-        call = Call.objects.create(config=config, purpose=Call.Purpose.TRIAL, request=body, sent_at=timezone.now())
+        call = Call.objects.create(
+            config=config,
+            purpose=Call.Purpose.TRIAL,
+            asked=parameters_of(config),
+            request=body,
+            price=price_at(config, price_day(timezone.now())),
+        )
         audit_record(actor=actor, study=config.study, action="model_try", target=call)
     _trial_record(call, provider_ask(config, body, longest=TRIAL_SECONDS))
     return call
 
 
 def _trial_record(call: Call, outcome: Outcome) -> None:
-    columns = reply_columns(outcome)
+    columns = reply_columns(outcome) | cost_columns(call, outcome, call.request)
     if isinstance(outcome, ProviderReply):
         verdict = classify_reply(outcome.text, outcome.finish_reason, outcome.refusal)
         columns["state"] = Call.State.OK if verdict.answer is not None else Call.State.BAD_REPLY
@@ -319,9 +408,10 @@ def work_recover(*, everything: bool) -> int:
     Returns how many were sent.
     """
     calls_sweep()
-    for experiment_id in Experiment.objects.filter(state=Experiment.State.RUNNING).values_list("pk", flat=True):
+    going = [Experiment.State.RUNNING, Experiment.State.PAUSED]
+    for experiment_id in Experiment.objects.filter(state__in=going).values_list("pk", flat=True):
         experiment_settle(experiment_id=experiment_id)
-    due = due_stimuli(overdue=timedelta(0) if everything else OVERDUE)
+    due = work_due(overdue=timedelta(0) if everything else OVERDUE)
     if not due or not (everything or queue_length() == 0):
         return 0
     stimuli_enqueue(due)

@@ -10,6 +10,7 @@ from celery import shared_task
 from celery.signals import worker_ready
 from django.db import Error, connection
 
+from llmruns import sending
 from llmruns.calls import stimulus_work
 from llmruns.liveness import worker_lock_check
 from llmruns.services import work_recover
@@ -23,6 +24,12 @@ log = structlog.get_logger(__name__)
 def stimulus_ask(run_id: int, stimulus_id: int) -> None:
     """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice."""
     stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
+
+
+@shared_task
+def limit_wake(limit_id: int) -> None:
+    """A limit per minute has room again."""
+    sending.limit_wake(limit_id=limit_id)
 
 
 @worker_ready.connect

@@ -1,15 +1,14 @@
 """Pages of a researcher: models, experiments, runs, calls. Whatever shows replies is closed to one who is rating."""
 
-import json
 import uuid
 from collections import Counter
-from typing import Any
+from decimal import Decimal
 from urllib.parse import urlsplit
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
@@ -17,12 +16,17 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from corpus.checks import finding_text
 from corpus.models import Stimulus
 from corpus.services import InstrumentIncompleteError
+from llmruns.accounts import accounts_of, model_rows, repetitions_of
 from llmruns.addresses import AddressRefusedError
+from llmruns.catalogue import entry_get, model_initial
+from llmruns.credentials import CredentialUnusableError
+from llmruns.estimate import estimates_of, totals
 from llmruns.forms import ADDRESS_ERRORS, ExperimentForm, ModelConfigForm
 from llmruns.keys import KeyMissingError
-from llmruns.models import Call, Experiment, ModelConfig, Run
+from llmruns.models import Experiment, ModelConfig, Run
+from llmruns.money_forms import CAP_PROBLEMS, CapForm
+from llmruns.parameters import refused_parameters
 from llmruns.selectors import (
-    calls_of,
     config_rows,
     experiment_progress,
     experiments_of,
@@ -31,6 +35,7 @@ from llmruns.selectors import (
 )
 from llmruns.services import (
     RESUMABLE,
+    ExperimentRefusedError,
     LabelTakenError,
     NotResumableError,
     experiment_cancel,
@@ -41,15 +46,17 @@ from llmruns.services import (
     paper_prompt_text,
     prompt_ensure,
 )
-from llmruns.wording import kind_words, model_difference, remedy
+from llmruns.wording import CREDENTIAL_PROBLEMS, kind_words, remedy
 from studies.access import research_study, unblinded_study
 from studies.models import Study, User
 
-CALLS_PER_PAGE = 50
-SHOWN = 200_000  # characters of a stored body on a page
-
 
 def _missing_key(error: KeyMissingError) -> str:
+    if isinstance(error, CredentialUnusableError):
+        return _("The stored key “%(name)s” cannot be used: %(reason)s. Nothing was sent.") % {
+            "name": error.name,
+            "reason": CREDENTIAL_PROBLEMS[error.reason],
+        }
     return _(
         "The environment variable %(name)s is not set, or holds what cannot be a key: a key is one line of Latin "
         "letters, digits and signs. Set it for the web server and the workers and restart them. Nothing was sent."
@@ -66,20 +73,25 @@ def model_list(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "POST"])
 def model_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """?entry=… begins with what the catalogue knows of a model."""
     study = research_study(request.user, slug)
-    form = ModelConfigForm(request.POST or None)
+    number = _whole(request.GET.get("entry", ""))
+    entry = entry_get(study=study, pk=number) if number is not None else None
+    form = ModelConfigForm(request.POST or None, study=study, initial=model_initial(entry) if entry else {})
     if request.method == "POST" and form.is_valid():
         fields = {name: form.cleaned_data[name] for name in ModelConfigForm.Meta.fields}
         try:
             config = model_config_create(study=study, actor=_person(request), **fields)
         except LabelTakenError:
             form.add_error("label", _("The study has a model of this name."))
+        except CredentialUnusableError:  # retired in the meantime
+            form.add_error("credential", _("This key has been retired."))
         else:
             messages.success(
                 request, _("“%(label)s” is added. Try it out before you launch.") % {"label": config.label}
             )
             return redirect("model_list", slug)
-    return render(request, "llmruns/model_new.html", {"study": study, "form": form})
+    return render(request, "llmruns/model_new.html", {"study": study, "form": form, "entry": entry})
 
 
 @login_required
@@ -124,8 +136,14 @@ def experiment_new(request: HttpRequest, slug: str) -> HttpResponse:
             title=data["title"],
             runs=data["runs"],
             max_attempts=data["max_attempts"],
+            deadline=60 * (data["deadline"] or 15),
             launch_key=data["launch_key"],
+            cap=data["cap"],
+            currency=data["currency"],
         )
+    except ExperimentRefusedError as error:
+        form.add_error("cap", _refused_words(error))
+        return _experiment_form(request, study, form)
     except KeyMissingError as error:
         form.add_error("configs", _missing_key(error))
         return _experiment_form(request, study, form)
@@ -136,6 +154,13 @@ def experiment_new(request: HttpRequest, slug: str) -> HttpResponse:
         form.add_error("instrument", [finding_text(problem) for problem in error.problems])
         return _experiment_form(request, study, form)
     return redirect("experiment_detail", slug, experiment.pk)
+
+
+def _refused_words(error: ExperimentRefusedError) -> str:
+    if error.reason != "uncappable":
+        return _("An amount above zero, in one of the currencies.")
+    found = [f"{config.label}: {CAP_PROBLEMS[reason]}" for config, reason in error.uncappable]
+    return _("A cap is not possible with these models.") + " " + "; ".join(found)
 
 
 def _experiment_form(request: HttpRequest, study: Study, form: ExperimentForm) -> HttpResponse:
@@ -156,6 +181,18 @@ def _experiment_confirm(request: HttpRequest, study: Study, form: ExperimentForm
     hosts = Counter(urlsplit(config.base_url).netloc for config in configs)
     first = stimuli.order_by("position").first()
     prompt_text = data["prompt"].text if data["prompt"] else paper_prompt_text()
+    estimates = estimates_of(
+        configs,
+        prompt=prompt_text,
+        stimuli=[stimulus.text for stimulus in stimuli],
+        runs=data["runs"],
+        max_attempts=data["max_attempts"],
+        currency=data["currency"] if data["cap"] else "",
+    )
+    uncappable = [(one.config, one.cap_reason) for one in estimates if one.cap_reason]
+    if data["cap"] and uncappable:
+        form.add_error("cap", _refused_words(ExperimentRefusedError("uncappable", uncappable)))
+        return _experiment_form(request, study, form)
     context = {
         "study": study,
         "form": form,
@@ -166,6 +203,13 @@ def _experiment_confirm(request: HttpRequest, study: Study, form: ExperimentForm
         "hosts": [(host, each * number, each * number * data["max_attempts"]) for host, number in hosts.items()],
         "example": prompt_text.replace("{words}", first.text) if first else prompt_text,
         "data": data,
+        "estimates": [(one, CAP_PROBLEMS.get(one.cap_reason, "")) for one in estimates],
+        "expected": totals(
+            [(one.price.currency, one.expected) for one in estimates if one.price and one.expected is not None]
+        ),
+        "expected_is_whole": all(one.expected is not None for one in estimates),
+        "bounded": totals([(one.most.currency, one.most.value) for one in estimates if one.most.value is not None]),
+        "bounded_is_whole": all(one.most.value is not None for one in estimates),
     }
     return render(request, "llmruns/experiment_confirm.html", context)
 
@@ -182,18 +226,31 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     experiment = _experiment(study, pk)
     progress = experiment_progress(experiment)
     reported = reported_models(experiment)
+    accounts = accounts_of(experiment)
+    # What stands outside the part that moves is left out when only that part is asked for.
+    repetitions = {} if request.headers.get("HX-Request") else repetitions_of(experiment)
+    configs = list(dict.fromkeys(row.run.config for row in progress.runs))
     context = {
         "study": study,
         "experiment": experiment,
         "progress": progress,
-        "reported": [
-            (config, reported[config.pk])
-            for config in dict.fromkeys(row.run.config for row in progress.runs)
-            if config.pk in reported
-        ],
+        "reported": [(config, reported[config.pk]) for config in configs if config.pk in reported],
+        "accounts": accounts,
+        "models": model_rows(configs, accounts, repetitions),
+        "runs": [(row, accounts.by_run.get(row.run.pk)) for row in progress.runs],
+        "repeating": [found for found in repetitions.values() if found.is_suspicious],
+        "paused": experiment.state == Experiment.State.PAUSED,
+        "problem_words": kind_words(experiment.problem),
+        "problem_remedy": remedy(experiment.problem),
+        "cap_form": CapForm(initial={"cap": experiment.cap}) if experiment.cap is not None else None,
+        "over": max(Decimal(0), experiment.spent - (experiment.cap or experiment.spent)),
         "different": any(one.difference == "different" for found in reported.values() for one in found),
         "running": experiment.state == Experiment.State.RUNNING,
-        "moving": any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs),
+        "moving": bool(progress.in_flight)
+        or (
+            experiment.state == Experiment.State.RUNNING
+            and any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs)
+        ),
         "to_cancel": sum(row.run.state != Run.State.FINISHED for row in progress.runs),
         "problems": progress.problems,
     }
@@ -244,6 +301,7 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
         "experiment": experiment,
         "run": run,
         "rows": run_rows(run),
+        "refused": refused_parameters(run.config),
         "problem_words": kind_words(run.problem) if run.problem else "",
         "remedy": remedy(run.problem),
         "resumable": run.state in RESUMABLE and experiment.state != Experiment.State.CANCELLED,
@@ -252,67 +310,9 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
     return render(request, "llmruns/run_detail.html", context)
 
 
-@login_required
-@require_safe
-def call_list(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    study = unblinded_study(request.user, slug)
-    experiment = _experiment(study, pk)
-    filters: dict[str, Any] = {
-        "run_id": _number(request, "run"),
-        "stimulus_id": _number(request, "stimulus"),
-        "state": request.GET.get("state", "") if request.GET.get("state") in Call.State.values else "",
-    }
-    page = Paginator(calls_of(experiment, **filters), CALLS_PER_PAGE).get_page(request.GET.get("page"))
-    query = request.GET.copy()
-    query.pop("page", None)
-    context = {
-        "study": study,
-        "experiment": experiment,
-        "page": page,
-        "calls": [(call, kind_words(call.kind) if call.kind else "") for call in page],
-        "states": Call.State.choices,
-        "state": filters["state"],
-        "query": query.urlencode(),
-        "filtered": any(value for value in filters.values()),
-    }
-    return render(request, "llmruns/call_list.html", context)
-
-
-def _number(request: HttpRequest, name: str) -> int | None:
-    return _whole(request.GET.get(name, ""))
-
-
 def _whole(value: str) -> int | None:
     """A row's number, or None: the length first, since int() refuses thousands of digits."""
     return int(value) if value.isascii() and value.isdigit() and len(value) < 18 else None
-
-
-@login_required
-@require_safe
-def call_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
-    study = unblinded_study(request.user, slug)
-    call = (
-        Call.objects.select_related("config", "run__experiment", "stimulus").filter(config__study=study, pk=pk).first()
-    )
-    if call is None:
-        raise Http404
-    response = _pretty(call.response)
-    context = {
-        "study": study,
-        "call": call,
-        "experiment": call.run.experiment if call.run else None,
-        "kind_words": kind_words(call.kind) if call.kind else "",
-        "difference": model_difference(call.config.model, call.model_reported),
-        "request_text": _pretty(call.request),
-        "response_text": response[:SHOWN],
-        "response_is_cut": len(response) > SHOWN,
-        "seconds": (call.ended_at - call.sent_at).total_seconds() if call.ended_at else None,
-    }
-    return render(request, "llmruns/call_detail.html", context)
-
-
-def _pretty(document: Any) -> str:
-    return "" if document is None else json.dumps(document, ensure_ascii=False, indent=2)
 
 
 def _person(request: HttpRequest) -> User:

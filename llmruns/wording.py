@@ -25,17 +25,24 @@ KINDS: dict[str, Promise] = {
     "unknown_model": _("the provider knows no such model or address"),
     "redirect": _("the server points to another host; nothing was sent there"),
     "private_address": _("the address lies in a private network, which this installation does not allow"),
-    "key_missing": _("the environment variable with the key is not set, or holds what cannot be a key"),
+    "key_missing": _("the key is not there: its variable is not set, or the stored key is retired or unreadable"),
     "unexpected": _("Luria could not send the request or read the reply"),
     "lost": _("the worker died while waiting for the reply"),
+    "late": _("its reply came after it had been given up; it is kept and answers nothing"),
     "cancelled": _("cancelled"),
+    "person": _("paused by a researcher"),
+    "cap": _("the next call might pass the cap; nothing was sent"),
+    "unbounded": _("there is a cap, and the most that the next call can cost cannot be told; nothing was sent"),
 }
 
 # kind -> what to do when a run stands still because of it
 REMEDIES: dict[str, Promise] = {
     "quota": _("Top up the account or raise its limit, then resume."),
     "authentication": _("Check the key in the environment and restart the workers, then resume."),
-    "key_missing": _("Set the variable for the web server and the workers and restart them, then resume."),
+    "key_missing": _(
+        "Set the variable for the web server and the workers and restart them, then resume. A stored key that is gone "
+        "does not come back: add a model with another one."
+    ),
     "bad_request": _("Look at the last call: the provider says there what it does not accept. Then resume."),
     "unknown_model": _("Check the model's name and the base address. A configuration is not edited: add a right one."),
     "redirect": _("Use the address to which the server points, if you trust it, in a new configuration."),
@@ -43,6 +50,18 @@ REMEDIES: dict[str, Promise] = {
     "too_large": _("Check the base address: it usually ends in /v1."),
     "unexpected": _("Look at the configuration and at the worker's log. If nothing is wrong there, report it."),
     "private_address": _("Use a public address, or let whoever runs this installation allow private ones."),
+}
+# Why a stored key cannot be used
+CREDENTIAL_PROBLEMS: dict[str, Promise] = {
+    "retired": _("it has been retired"),
+    "closed": _("this installation has no key to read it with (LURIA_CREDENTIAL_KEYS)"),
+    "lost": _("it was stored under a key that this installation no longer has (LURIA_CREDENTIAL_KEYS)"),
+    "foreign": _("it belongs to another study or provider"),
+}
+PAUSED_REMEDIES: dict[str, Promise] = {
+    "person": _("Resume when you like: only what has no answer is asked."),
+    "cap": _("Raise the cap, then resume; or cancel."),
+    "unbounded": _("See to a price in the cap's currency for every model, then resume."),
 }
 WAIT_AND_RESUME = _("Resume when the provider works again: only what has no answer is asked.")
 
@@ -53,7 +72,7 @@ def kind_words(kind: str) -> str:
 
 
 def remedy(kind: str) -> str:
-    return str(REMEDIES.get(kind, WAIT_AND_RESUME))
+    return str(REMEDIES.get(kind) or PAUSED_REMEDIES.get(kind, WAIT_AND_RESUME))
 
 
 _SNAPSHOT = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$")

@@ -7,6 +7,7 @@ from reports import (
     export_views,
     flow_views,
     label_views,
+    prompt_views,
     quality_views,
     result_views,
     withdrawal_views,
@@ -74,6 +75,7 @@ urlpatterns = [
     path("studies/<slug:slug>/flow/flow.<str:kind>", flow_views.flow_file, name="flow_file"),
     path("studies/<slug:slug>/campaigns/<int:pk>/labels/", label_views.campaign_labels, name="campaign_labels"),
     path("studies/<slug:slug>/campaigns/<int:pk>/labels/<str:shape>.csv", label_views.label_file, name="label_file"),
+    path("studies/<slug:slug>/prompts/compare/", prompt_views.prompt_compare, name="prompt_compare"),
     path("withdraw/", withdrawal_views.withdraw, name="withdraw"),
     path("p/<str:secret>/withdraw/", withdrawal_views.participant_withdraw_page, name="participant_withdraw"),
     path(

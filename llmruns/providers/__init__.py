@@ -7,8 +7,16 @@ from llmruns.providers.base import Provider
 
 # The module is loaded when its first call is made: a vendor's SDK costs a second and tens of megabytes.
 _MODULES = {
-    "openai_compatible": "llmruns.providers.openai_compatible",
-    "simulated": "llmruns.providers.simulated",
+    name: f"llmruns.providers.{name}"
+    for name in ("openai", "anthropic", "gigachat", "yandex", "openai_compatible", "simulated")
+}
+# Where each vendor answers; "" where only the researcher can know.
+BASE_URLS = {
+    "openai": "https://api.openai.com/v1",
+    "anthropic": "https://api.anthropic.com",
+    "gigachat": "https://api.giga.chat/v1",
+    "yandex": "https://llm.api.cloud.yandex.net/v1",
+    "openai_compatible": "",
 }
 
 

@@ -1,5 +1,6 @@
 """What every vendor looks like from inside, and what may go wrong at one."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
@@ -9,16 +10,25 @@ class Endpoint:
     base_url: str
     key: str = field(repr=False)  # "" where the server wants none
     timeout: float  # seconds, for the whole call
+    folder: str = ""  # Yandex: the folder that is billed; GigaChat: the scope of the token
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One message to one model."""
+    """One message to one model. A parameter of None, or one that is not among `accepts`, is not sent."""
 
     model: str
     prompt: str
-    temperature: float
-    max_output_tokens: int | None
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    accepts: frozenset[str] | None = None  # of temperature, top_p, max_output_tokens; None: not known, all are sent
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    folder: str = ""
+
+    def sent(self, name: str) -> Any:
+        """The value of a parameter as it goes out; None where it does not."""
+        return getattr(self, name) if self.accepts is None or name in self.accepts else None
 
 
 @dataclass(slots=True)
@@ -36,9 +46,12 @@ class ProviderReply:
     finish_reason: str | None
     model: str  # as reported; "" where the server says nothing
     input_tokens: int | None
-    output_tokens: int | None
+    output_tokens: int | None  # reasoning among them
     exchange: Exchange
     document: Any  # the body as parsed JSON
+    cached_tokens: int | None = None  # of the input
+    reasoning_tokens: int | None = None  # of the output
+    used: Mapping[str, Any] = field(default_factory=dict)  # the parameters that the provider says it used
 
 
 class ProviderError(Exception):

@@ -25,7 +25,7 @@ class Simulated:
         return {
             "model": question.model,
             "messages": [{"role": "user", "content": question.prompt}],
-            "temperature": question.temperature,
+            **({"temperature": question.temperature} if question.temperature is not None else {}),
         }
 
     def ask(self, endpoint: Endpoint, body: dict[str, Any]) -> ProviderReply:

@@ -1,11 +1,17 @@
 """The connection under a vendor's SDK: it sends what we decided and nothing that the environment adds.
 
-The OpenAI SDK reads OPENAI_ORG_ID, OPENAI_PROJECT_ID and OPENAI_CUSTOM_HEADERS from the environment and would send them
-to every server configured here; it also reads bodies of any size. This transport passes a fixed list of headers, puts
-the key in itself, and keeps the body, bounded, even when nothing can parse it.
+The SDKs read variables such as OPENAI_ORG_ID, OPENAI_CUSTOM_HEADERS or ANTHROPIC_AUTH_TOKEN from the environment and
+would send them to every server configured here; they also read bodies of any size. This transport passes a fixed list
+of headers, puts the key in itself, and keeps the body, bounded, even when nothing can parse it.
+
+`Guard` does this for either of the two HTTP libraries that the SDKs are built on: they have the same interface and
+share no class. `GuardedTransport` is the one for httpx2; the one for httpx stands beside the SDK that needs it.
 """
 
+import ssl
 import time
+from collections.abc import Mapping
+from typing import Any
 
 import httpx2
 from django.conf import settings
@@ -27,16 +33,40 @@ def key_blank(body: bytes, key: str) -> bytes:
     return body.replace(key.encode(), BLANK) if len(key) >= SECRET_LENGTH else body
 
 
-class GuardedTransport(httpx2.BaseTransport):
-    def __init__(self, *, key: str, timeout: float) -> None:
-        self._key = key
-        self._timeout = timeout
-        self._inner = httpx2.HTTPTransport(
-            trust_env=False, limits=httpx2.Limits(max_connections=100, max_keepalive_connections=100)
-        )
+def bearer(key: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {key}"} if key else {}
 
-    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        exchange = request.extensions[EXCHANGE] = Exchange()
+
+class Guard:
+    """Mixed into a library's BaseTransport. `headers` go with every request, `secrets` are blanked out of replies."""
+
+    library: Any  # of the class: httpx2 or httpx
+
+    def __init__(
+        self,
+        *,
+        headers: Mapping[str, str],
+        secrets: tuple[str, ...],
+        timeout: float,
+        tls: ssl.SSLContext | bool = True,
+    ) -> None:
+        self._headers = dict(headers)
+        self._secrets = secrets
+        self._timeout = timeout
+        limits = self.library.Limits(max_connections=100, max_keepalive_connections=100)
+        self._inner = self.library.HTTPTransport(trust_env=False, limits=limits, verify=tls)
+
+    def own_headers(self) -> Mapping[str, str]:
+        return self._headers
+
+    def own_secrets(self) -> tuple[str, ...]:
+        return self._secrets
+
+    def new_exchange(self) -> Exchange:
+        return Exchange()
+
+    def handle_request(self, request: Any) -> Any:
+        exchange = request.extensions[EXCHANGE] = self.new_exchange()
         if not settings.ALLOW_PRIVATE_ENDPOINTS and host_is_private(request.url.host):
             raise PrivateAddress(request.url.host, exchange=exchange)
         deadline = time.monotonic() + self._timeout
@@ -48,17 +78,22 @@ class GuardedTransport(httpx2.BaseTransport):
             response.close()
         # Nothing that the server sent reaches the SDK, its exceptions or a traceback with the key in it.
         headers = {
-            name.encode(): key_blank(response.headers[name].encode(), self._key)
+            name.encode(): self._blank(response.headers[name].encode())
             for name in HEADERS_READ
             if name in response.headers
         }
-        return httpx2.Response(status_code=response.status_code, headers=headers, content=body)
+        # The request goes with it: httpx wants to know it, httpx2 adds it itself.
+        return self.library.Response(status_code=response.status_code, headers=headers, content=body, request=request)
 
-    def _read(self, response: httpx2.Response, exchange: Exchange, deadline: float) -> bytes:
+    def _blank(self, body: bytes) -> bytes:
+        for secret in self.own_secrets():
+            body = key_blank(body, secret)
+        return body
+
+    def _read(self, response: Any, exchange: Exchange, deadline: float) -> bytes:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in ("identity", ""):
             raise NotAModel(f"content-encoding {encoding[:40]}, which was not asked for", exchange=exchange)
-        assert isinstance(response.stream, httpx2.SyncByteStream)  # noqa: S101 - of a synchronous transport
         received = bytearray()
         try:
             for chunk in response.stream:
@@ -68,22 +103,35 @@ class GuardedTransport(httpx2.BaseTransport):
                 if time.monotonic() > deadline:
                     raise Timeout("the body came too slowly", exchange=exchange)
         finally:
-            exchange.body = key_blank(bytes(received[:MAX_BODY]), self._key)
+            exchange.body = self._blank(bytes(received[:MAX_BODY]))
         return exchange.body
 
     def close(self) -> None:
         self._inner.close()
 
-    def _plain(self, request: httpx2.Request) -> httpx2.Request:
+    def _plain(self, request: Any) -> Any:
         headers = {
             "Host": request.headers["Host"],
             "Content-Type": "application/json",
             "Accept": "application/json",
             "Accept-Encoding": "identity",
             "User-Agent": "Luria",
+            **self.own_headers(),
         }
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        return httpx2.Request(
+        return self.library.Request(
             request.method, request.url, headers=headers, content=request.read(), extensions=request.extensions
         )
+
+
+class GuardedTransport(Guard, httpx2.BaseTransport):
+    library = httpx2
+
+
+def guarded_client(*, headers: Mapping[str, str], secrets: tuple[str, ...], timeout: float) -> httpx2.Client:
+    """For an SDK on httpx2: no redirects, no proxies and no keys of the environment, one time for the whole call."""
+    return httpx2.Client(
+        transport=GuardedTransport(headers=headers, secrets=secrets, timeout=timeout),
+        timeout=httpx2.Timeout(timeout, connect=min(timeout, 10.0)),
+        follow_redirects=False,
+        trust_env=False,
+    )

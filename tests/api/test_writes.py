@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from llmruns.models import Experiment, ModelConfig, Prompt
+from llmruns.models import Experiment, ModelConfig, Price, Prompt
 from studies.models import AuditEntry
 from tests.api.conftest import ROOT, Ready, client_of, launch_body
 
@@ -91,3 +91,26 @@ def test_others_neither_launch_nor_cancel(ready: Ready, who: str) -> None:
     assert client.post(ADDRESS, launch_body(), content_type="application/json").status_code == 404
     assert client.post(f"{ADDRESS}{ready.built.experiment.pk}/cancel/").status_code == 404
     assert list(Experiment.objects.values_list("state", flat=True)) == ["running"]
+
+
+def test_a_cap_is_an_amount_with_a_currency_and_needs_models_that_can_be_bounded(ready: Ready) -> None:
+    half = launch(ready, launch_body(cap="1.50"))
+    assert half.status_code == 400 and "A cap is an amount" in half.content.decode()
+    for cap in ("0", "-1", "x", "NaN"):
+        assert launch(ready, launch_body(cap=cap, currency="USD")).status_code == 400
+    refused = launch(ready, launch_body(cap="1.50", currency="USD"))
+    assert (refused.status_code, refused.json()["code"]) == (409, "cap_impossible")
+    assert "no price is known" in refused.content.decode() and Experiment.objects.count() == 1
+    config = ModelConfig.objects.get(label="Model M")
+    ModelConfig.objects.filter(pk=config.pk).update(max_output_tokens=100)
+    Price.objects.create(
+        study=config.study,
+        provider=config.provider,
+        model=config.model,
+        currency="USD",
+        input_million=1,
+        output_million=1,
+        valid_from="2026-01-01",
+    )
+    row = launch(ready, launch_body(cap="1.50", currency="USD")).json()
+    assert (row["cap"], row["currency"], row["spent"]) == ("1.50000000", "USD", "0.00000000")

@@ -106,6 +106,7 @@ def test_data_and_servers_are_private(copy):
     data = copy.repo / "data"
     assert data.stat().st_mode & 0o077 == 0
     assert (data / "secret_key").stat().st_mode & 0o077 == 0
+    assert (data / "credential_key").stat().st_mode & 0o077 == 0
     for name in ("postgres", "valkey"):
         child = copy.child(name)
         assert child.uids().real != 0

@@ -4,9 +4,10 @@ import pytest
 from django.utils import timezone
 
 from corpus.models import Instrument
-from llmruns.calls import due_stimuli, stimulus_work
+from llmruns.calls import stimulus_work
 from llmruns.liveness import worker_lock_release
 from llmruns.models import Experiment, ModelConfig, RunStimulus
+from llmruns.sending import due_stimuli
 from llmruns.services import experiment_launch, model_config_create, prompt_ensure
 from tests.chat_server import ChatServer
 from tests.conftest import Cast

@@ -11,7 +11,17 @@ from django.test.utils import CaptureQueriesContext
 from pytest_django import Settings
 
 from corpus.models import Instrument
-from llmruns.models import Call, Experiment, ModelConfig, Run
+from llmruns.models import (
+    Call,
+    CatalogueEntry,
+    Credential,
+    Experiment,
+    ModelConfig,
+    Price,
+    Prompt,
+    ProviderLimit,
+    Run,
+)
 from llmruns.urls import urlpatterns
 from studies.services import blinding_impose
 from tests import chat_server as chat
@@ -43,6 +53,7 @@ NEW_MODEL = {
     "temperature": "1",
     "max_output_tokens": "",
     "timeout": "60",
+    "provider": "openai_compatible",
 }
 
 
@@ -112,6 +123,11 @@ def test_a_private_address_is_refused_on_a_server(alice: Client, settings: Setti
         response = alice.post("/studies/ours/models/new/", NEW_MODEL | {"base_url": f"http://{host}/v1"})
         assert response.status_code == 200, host
     assert not ModelConfig.objects.exists()
+
+
+NEW_ENTRY = {"label": "New", "known": "known", "accepts": ["max_output_tokens"]}
+NEW_PRICE = {"currency": "RUB", "input_million": "1", "output_million": "2", "valid_from": "2026-01-01"}
+NEW_CREDENTIAL = {"provider": "openai", "name": "Ours", "key": KEY}
 
 
 def experiment_form(instrument: Instrument, config: ModelConfig) -> dict[str, object]:
@@ -296,8 +312,21 @@ def test_the_key_is_nowhere(
 
 def routes(experiment: Experiment, config: ModelConfig) -> dict[str, tuple[str, str]]:
     run, call = experiment.runs.first(), Call.objects.first()
+    limit, _ = ProviderLimit.objects.get_or_create(study=experiment.study, provider="openai", parallel=3)
     at = f"/studies/ours/experiments/{experiment.pk}/"
+    named = {"study": config.study, "provider": "openai"}
+    entry, _ = CatalogueEntry.objects.get_or_create(**named, model="gpt-own", label="Own")
+    credential, _ = Credential.objects.get_or_create(**named, name="Own", defaults={"ciphertext": b"sealed"})
+    catalogue = f"/studies/ours/models/catalogue/{entry.pk}/"
     return {
+        "catalogue_list": ("get", "/studies/ours/models/catalogue/"),
+        "catalogue_new": ("post", "/studies/ours/models/catalogue/new/"),
+        "catalogue_entry": ("get", catalogue),
+        "catalogue_edit": ("post", f"{catalogue}edit/"),
+        "price_new": ("post", f"{catalogue}prices/new/"),
+        "credential_list": ("get", "/studies/ours/models/keys/"),
+        "credential_new": ("post", "/studies/ours/models/keys/new/"),
+        "credential_retire": ("post", f"/studies/ours/models/keys/{credential.pk}/retire/"),
         "model_list": ("get", "/studies/ours/models/"),
         "model_new": ("post", "/studies/ours/models/new/"),
         "model_try": ("post", f"/studies/ours/models/{config.pk}/try/"),
@@ -306,6 +335,15 @@ def routes(experiment: Experiment, config: ModelConfig) -> dict[str, tuple[str, 
         "experiment_detail": ("get", at),
         "experiment_cancel": ("post", f"{at}cancel/"),
         "experiment_resume": ("post", f"{at}resume/"),
+        "experiment_pause": ("post", f"{at}pause/"),
+        "experiment_cap": ("post", f"{at}cap/"),
+        "prompt_list": ("get", "/studies/ours/prompts/"),
+        "prompt_new": ("post", "/studies/ours/prompts/new/"),
+        "limit_list": ("post", "/studies/ours/limits/"),
+        "limit_edit": ("post", f"/studies/ours/limits/{limit.pk}/"),
+        "limit_delete": ("post", f"/studies/ours/limits/{limit.pk}/remove/"),
+        "call_log": ("get", "/studies/ours/calls/"),
+        "call_file": ("get", "/studies/ours/calls.jsonl"),
         "run_detail": ("get", f"{at}runs/{run.pk}/"),
         "call_list": ("get", f"{at}calls/"),
         "call_detail": ("get", f"/studies/ours/calls/{call.pk}/"),
@@ -314,7 +352,11 @@ def routes(experiment: Experiment, config: ModelConfig) -> dict[str, tuple[str, 
 
 ROUTES = [
     "model_list", "model_new", "model_try", "experiment_list", "experiment_new", "experiment_detail",
-    "experiment_cancel", "experiment_resume", "run_detail", "call_list", "call_detail",
+    "experiment_cancel", "experiment_resume", "run_detail", "call_list", "call_detail", "experiment_pause",
+    "experiment_cap", "limit_list", "limit_edit", "limit_delete", "call_log", "call_file",
+    "prompt_list", "prompt_new",
+    "catalogue_list", "catalogue_new", "catalogue_entry", "catalogue_edit", "price_new",
+    "credential_list", "credential_new", "credential_retire",
 ]  # fmt: skip
 
 
@@ -334,9 +376,23 @@ def test_the_wrong_person_is_refused(
     cast: Cast, finished: Experiment, config: ModelConfig, server: ChatServer, instrument: Instrument, name: str
 ) -> None:
     method, path = routes(finished, config)[name]
-    data = NEW_MODEL if name == "model_new" else experiment_form(instrument, config) | {"step": "launch"}
+    data = {
+        "model_new": NEW_MODEL,
+        "catalogue_new": NEW_ENTRY | {"provider": "openai", "model": "gpt-new"},
+        "catalogue_edit": NEW_ENTRY,
+        "price_new": NEW_PRICE,
+        "credential_new": NEW_CREDENTIAL,
+    }.get(name, experiment_form(instrument, config) | {"step": "launch", "cap": "1"})
+    # What must not change, whoever asks: the rows and the key that could be deleted.
+    kept = [list(model.objects.order_by("pk").values()) for model in (CatalogueEntry, Price, Credential)]
+    if name == "prompt_new":
+        data = {"slug": "paper", "text": "Слова: {words}", "instrument": instrument.pk, "step": "save"}
+    if name.startswith("limit"):
+        data = {"provider": "anthropic", "parallel": "9"}
     asked = len(server.seen)
     before = (Experiment.objects.count(), ModelConfig.objects.count(), Call.objects.count())
+    prompts = Prompt.objects.count()
+    limits = list(ProviderLimit.objects.values())
     for user in (cast.bob, cast.rita):
         assert getattr(cast.client(user), method)(path, data).status_code == 404
     nobody = getattr(Client(), method)(path, data)
@@ -345,10 +401,24 @@ def test_the_wrong_person_is_refused(
         for verb in ("put", "delete"):
             assert getattr(cast.client(cast.alice), verb)(path).status_code == 405
     assert (Experiment.objects.count(), ModelConfig.objects.count(), Call.objects.count()) == before
+    assert [list(model.objects.order_by("pk").values()) for model in (CatalogueEntry, Price, Credential)] == kept
+    assert Prompt.objects.count() == prompts
+    assert list(ProviderLimit.objects.values()) == limits
     assert len(server.seen) == asked
 
 
-@pytest.mark.parametrize("name", ["model_try", "experiment_cancel", "experiment_resume"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "model_try",
+        "experiment_cancel",
+        "experiment_resume",
+        "experiment_pause",
+        "experiment_cap",
+        "limit_delete",
+        "credential_retire",
+    ],
+)
 def test_a_get_starts_nothing(
     cast: Cast, finished: Experiment, config: ModelConfig, server: ChatServer, name: str
 ) -> None:
@@ -369,7 +439,7 @@ def test_nothing_of_another_study_is_found_under_ones_own(
 def test_who_is_rating_sees_no_reply(cast: Cast, finished: Experiment, config: ModelConfig) -> None:
     blinding_impose(user=cast.alice, study=cast.study, cause="campaign 1")
     alice = cast.client(cast.alice)
-    for name in ("run_detail", "call_list", "call_detail", "model_try"):
+    for name in ("run_detail", "call_list", "call_detail", "model_try", "call_log", "call_file"):
         method, path = routes(finished, config)[name]
         assert getattr(alice, method)(path).status_code == 403, name
     assert alice.get(routes(finished, config)["experiment_detail"][1]).status_code == 200
@@ -377,7 +447,16 @@ def test_who_is_rating_sees_no_reply(cast: Cast, finished: Experiment, config: M
 
 @pytest.mark.parametrize(
     "path",
-    ["models/", "experiments/", "experiments/{e}/", "experiments/{e}/calls/", "experiments/{e}/runs/{r}/"],
+    [
+        "models/",
+        "limits/",
+        "prompts/",
+        "calls/",
+        "experiments/",
+        "experiments/{e}/",
+        "experiments/{e}/calls/",
+        "experiments/{e}/runs/{r}/",
+    ],
 )
 def test_queries_do_not_grow(alice: Client, launch: Launch, cast: Cast, path: str) -> None:
     def queries(experiment: Experiment) -> int:

@@ -8,6 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from corpus.builtin import builtin_instrument_create, study_text
+from llmruns.catalogue import catalogue_load
 from scoring.services import paper_rubric
 from studies.models import Role, Study, User
 from studies.services import invitation_create, membership_set, study_create
@@ -30,6 +31,7 @@ class Command(BaseCommand):
             slug=STUDY, title="Составление предложений: люди и языковые модели", actor=None
         )
         paper_rubric()
+        catalogue_load()
         researcher, created = User.objects.get_or_create(username=RESEARCHER)
         if created:
             researcher.set_unusable_password()

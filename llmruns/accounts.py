@@ -1,0 +1,132 @@
+"""What an experiment has cost so far, how well its models keep the format, and whether they repeat themselves."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import Count, Q, Sum
+
+from llmruns.models import Call, Experiment, ModelConfig
+
+# The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
+COMPARABLE_STIMULI = 5
+IDENTICAL_SHARE = 0.9
+
+
+@dataclass
+class Money:
+    """Sums of one currency. `known` is what calls cost; `possible` what others may have cost at the very most."""
+
+    currency: str
+    known: Decimal = Decimal(0)
+    possible: Decimal = Decimal(0)  # lost, or replies without a count of tokens: possibly billed
+    in_flight: Decimal = Decimal(0)  # reserved
+
+
+@dataclass
+class Account:
+    """Of a run, a model or an experiment, over all attempts and failures."""
+
+    money: dict[str, Money] = field(default_factory=dict)
+    unknown: int = 0  # calls that may have cost something, and nobody can say even at most how much
+    first: int = 0  # first attempts
+    first_valid: int = 0  # of them in the required format
+
+    @property
+    def sums(self) -> list[Money]:
+        return [self.money[currency] for currency in sorted(self.money)]
+
+    @property
+    def first_percent(self) -> float | None:
+        """None before the first reply."""
+        return 100 * self.first_valid / self.first if self.first else None
+
+    def add(self, group: Mapping[str, Any]) -> None:
+        self.unknown += group["unknown"]
+        self.first += group["first"]
+        self.first_valid += group["first_valid"]
+        if group["currency"]:
+            money = self.money.setdefault(group["currency"], Money(group["currency"]))
+            money.known += group["known"] or 0
+            money.possible += group["possible"] or 0
+            money.in_flight += group["in_flight"] or 0
+
+
+@dataclass
+class Accounts:
+    total: Account = field(default_factory=Account)
+    by_run: dict[int, Account] = field(default_factory=dict)
+    by_config: dict[int, Account] = field(default_factory=dict)
+
+
+_SILENT = Q(cost=None) & ~Q(state=Call.State.IN_FLIGHT)
+# A failure that the provider answered with an error is not billed, whether or not there is a price.
+_REPLIES = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.LOST])
+
+
+def accounts_of(experiment: Experiment) -> Accounts:
+    """Sums per run, per model and over all, currencies apart. One query."""
+    groups = (
+        Call.objects.filter(run__experiment=experiment)
+        .values("run_id", "config_id", "currency")
+        .annotate(
+            known=Sum("cost"),
+            possible=Sum("reserved", filter=_SILENT),
+            in_flight=Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
+            unknown=Count("pk", filter=_SILENT & _REPLIES & Q(reserved=None)),
+            first=Count("pk", filter=Q(attempt=1)),
+            first_valid=Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
+        )
+    )
+    found = Accounts()
+    for group in groups:
+        found.total.add(group)
+        found.by_run.setdefault(group["run_id"], Account()).add(group)
+        found.by_config.setdefault(group["config_id"], Account()).add(group)
+    return found
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """How many stimuli have valid replies in several runs of a model, and in how many these are one text."""
+
+    config_id: int
+    compared: int
+    identical: int
+
+    @property
+    def is_suspicious(self) -> bool:
+        return self.compared >= COMPARABLE_STIMULI and self.identical >= IDENTICAL_SHARE * self.compared
+
+
+def repetitions_of(experiment: Experiment) -> dict[int, Repetition]:
+    """Per configuration. Compared are whole replies, byte for byte, of the stimuli that two runs or more answered.
+
+    One query. Nothing is changed by what it finds: a model that is sure of itself may well repeat itself.
+    """
+    groups = (
+        Call.objects.filter(run__experiment=experiment, state=Call.State.OK)
+        .values("config_id", "stimulus_id")
+        .annotate(replies=Count("pk"), texts=Count("raw_reply", distinct=True))
+        .filter(replies__gt=1)
+    )
+    found: dict[int, list[bool]] = {}
+    for group in groups:
+        found.setdefault(group["config_id"], []).append(group["texts"] == 1)
+    return {config: Repetition(config, len(same), sum(same)) for config, same in found.items()}
+
+
+@dataclass(frozen=True)
+class ModelRow:
+    config: ModelConfig
+    account: Account
+    repetition: Repetition | None
+
+
+def model_rows(
+    configs: Iterable[ModelConfig], accounts: Accounts, repetitions: dict[int, Repetition]
+) -> list[ModelRow]:
+    return [
+        ModelRow(config, accounts.by_config.get(config.pk, Account()), repetitions.get(config.pk)) for config in configs
+    ]

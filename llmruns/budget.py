@@ -1,0 +1,123 @@
+"""The cap of an experiment. A call reserves the most that it can cost before it is sent, and gives it back afterwards.
+
+All of it happens under the lock of the experiment's row, which is taken last of all locks and held to the end of the
+transaction that writes the call. `spent` holds what calls have cost, and the reservations of those that may have been
+billed without saying so.
+"""
+
+from decimal import Decimal
+from typing import Literal
+
+import structlog
+from django.db import transaction
+
+from llmruns.models import Experiment
+from llmruns.pricing import LARGEST
+from studies.models import User
+from studies.services import audit_record
+
+log = structlog.get_logger(__name__)
+
+Decision = Literal["granted", "wait", "stopped"]
+NOTHING = Decimal(0)
+MOST_WOKEN = 64  # messages that one release of money sends
+
+
+class CapRefusedError(Exception):
+    """`reason` is one of: uncapped (it was launched without one), low (it is spent already), ended, bounds."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def money_reserve(*, experiment_id: int, most: Decimal | None) -> Decision:
+    """Take `most` out of the cap. The caller is in the transaction that writes the call, and sends only if granted.
+
+    `wait`: it would fit if the calls in flight gave back what they do not use, so whoever finishes one sends the next.
+    `stopped`: it does not fit whatever they give back, or cannot be bounded, and the experiment is paused now.
+    """
+    experiment = _locked(experiment_id)
+    if experiment.state != Experiment.State.RUNNING or experiment.cap is None:
+        return "stopped"
+    if most is None:
+        _pause(experiment, "unbounded", None)
+        return "stopped"
+    if experiment.spent + most > experiment.cap:
+        _pause(experiment, "cap", None)
+        return "stopped"
+    if experiment.spent + experiment.reserved + most > experiment.cap:
+        if not experiment.waits_for_money:
+            experiment.waits_for_money = True
+            experiment.save(update_fields=["waits_for_money"])
+        return "wait"
+    experiment.reserved += most
+    experiment.save(update_fields=["reserved"])
+    return "granted"
+
+
+def money_settle(*, experiment_id: int, held: Decimal, cost: Decimal | None, was_lost: bool) -> int:
+    """Give a reservation back and count what the call has cost; what is not known costs its reservation.
+
+    A reply that was paid for is counted, even above the cap. `was_lost`: the call was given up before, and its
+    reservation already counts as spent. Returns how many waiting calls may find room now.
+    """
+    experiment = _locked(experiment_id)
+    if was_lost:
+        experiment.spent = max(NOTHING, experiment.spent - held)
+    else:
+        experiment.reserved = max(NOTHING, experiment.reserved - held)
+    experiment.spent = min(LARGEST, experiment.spent + (held if cost is None else cost))
+    waited, experiment.waits_for_money = experiment.waits_for_money, False
+    experiment.save(update_fields=["spent", "reserved", "waits_for_money"])
+    if not waited or experiment.cap is None:
+        return 0
+    room = experiment.cap - experiment.spent - experiment.reserved
+    # At least one: it finds room, waits again, or stops the experiment. Nobody else would.
+    return min(MOST_WOKEN, max(1, int(room / held))) if held else MOST_WOKEN
+
+
+def _locked(experiment_id: int) -> Experiment:
+    return Experiment.objects.select_for_update(no_key=True).get(pk=experiment_id)
+
+
+def _pause(experiment: Experiment, why: str, actor: User | None) -> None:
+    experiment.state, experiment.problem = Experiment.State.PAUSED, why
+    experiment.save(update_fields=["state", "problem"])
+    audit_record(
+        actor=actor, study=experiment.study, action="experiment_pause", target=experiment, detail={"reason": why}
+    )
+    log.warning("experiment_paused", experiment=experiment.pk, reason=why)
+
+
+@transaction.atomic
+def experiment_pause(*, experiment: Experiment, actor: User | None) -> bool:
+    """Send nothing more until somebody resumes. Calls in flight end and count. False where it is not running."""
+    locked = _locked(experiment.pk)
+    if locked.state != Experiment.State.RUNNING:
+        return False
+    _pause(locked, "person", actor)
+    return True
+
+
+@transaction.atomic
+def cap_set(*, experiment: Experiment, cap: Decimal, actor: User | None) -> None:
+    """Another cap in the same currency. It does not resume by itself. Raises CapRefusedError."""
+    locked = _locked(experiment.pk)
+    if locked.cap is None:
+        raise CapRefusedError("uncapped")
+    if locked.state == Experiment.State.CANCELLED:
+        raise CapRefusedError("ended")
+    if not 0 < cap <= LARGEST:
+        raise CapRefusedError("bounds")
+    if cap < locked.spent + locked.reserved:
+        raise CapRefusedError("low")
+    before, locked.cap = locked.cap, cap
+    locked.save(update_fields=["cap"])
+    audit_record(
+        actor=actor,
+        study=locked.study,
+        action="cap_set",
+        target=locked,
+        detail={"before": str(before), "after": str(cap), "currency": locked.currency},
+    )
