@@ -207,7 +207,8 @@ def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 
     except Exception as error:
         # Without an outcome the call would stay in flight, and the experiment would never end.
         log.exception("provider_failed_unexpectedly", provider=config.provider, config=config.pk)
-        return Unexpected(type(error).__name__)  # the text may hold what was sent, the key in it
+        # The text may hold what was sent, the key in it; and who knows how far it came.
+        return Unexpected(type(error).__name__, exchange=Exchange(sent=True))
 
 
 def call_record(*, claim: Claim, outcome: Outcome) -> None:
@@ -250,7 +251,7 @@ def cost_columns(call: Call, outcome: Outcome, body: dict[str, Any]) -> dict[str
             cached_tokens=outcome.cached_tokens,
         )
         cost = amount.value
-    elif failure_may_be_billed(outcome.kind, outcome.exchange.http_status, outcome.message):
+    elif failure_may_be_billed(outcome.kind, outcome.exchange.http_status, sent=outcome.exchange.sent):
         cost = None
     else:
         cost = Decimal(0) if call.price is not None else None
@@ -275,7 +276,7 @@ def _money_settle(call: Call, cost: Decimal | None, experiment: Experiment) -> N
 def reply_columns(outcome: Outcome) -> dict[str, Any]:
     """The columns of a call that hold what came back."""
     exchange: Exchange = outcome.exchange
-    columns: dict[str, Any] = {"ended_at": timezone.now(), "http_status": exchange.http_status}
+    columns: dict[str, Any] = {"ended_at": timezone.now(), "http_status": exchange.http_status, "sent": exchange.sent}
     document = outcome.document if isinstance(outcome, ProviderReply) else None
     if is_storable_json(document):
         columns["response"] = document

@@ -437,6 +437,7 @@ class Call(models.Model):
         max_digits=16, decimal_places=8, null=True
     )  # the most that it can cost: while in flight under a cap, and for good where it may have been billed unseen
     worker = models.CharField(max_length=100, blank=True)
+    sent = models.BooleanField(default=True)  # false: it is known that no request went out, so that none was billed
     sent_at = models.DateTimeField(auto_now_add=True)
     ended_at = models.DateTimeField(null=True)
 

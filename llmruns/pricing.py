@@ -111,7 +111,7 @@ def call_cost(call: Call) -> Amount:
         return Amount(call.cost, call.currency, "not_billed" if refused else "")
     if call.state == Call.State.IN_FLIGHT:
         return Amount(None, call.currency, "in_flight")
-    if call.state == Call.State.FAILED and not failure_may_be_billed(call.kind, call.http_status, call.detail):
+    if call.state == Call.State.FAILED and not failure_may_be_billed(call.kind, call.http_status, sent=call.sent):
         return Amount(None, call.currency, "not_billed")
     if call.state in (Call.State.LOST, Call.State.FAILED):
         return Amount(None, call.currency, "lost")
@@ -123,12 +123,10 @@ def call_cost(call: Call) -> Amount:
     )
 
 
-# Kinds of a failure after which the model may have worked all the same: the request went out, and no error came back.
+# Kinds of a failure after which the model may have worked all the same: no error of the provider's came back.
 UNCERTAIN = {"timeout", "connection", "not_a_model", "too_large", "unexpected", "server_error"}
 
 
-def failure_may_be_billed(kind: str, http_status: int | None, message: str) -> bool:
-    """False where the provider answered with an error, or where there was no connection to send anything over."""
-    if kind not in UNCERTAIN or (http_status is not None and http_status >= 300):
-        return False
-    return not (kind == "connection" and message.startswith("ConnectError"))
+def failure_may_be_billed(kind: str, http_status: int | None, *, sent: bool) -> bool:
+    """False where nothing went out, or where the provider answered with an error."""
+    return sent and kind in UNCERTAIN and not (http_status is not None and http_status >= 300)

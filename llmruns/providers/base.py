@@ -33,10 +33,14 @@ class Question:
 
 @dataclass(slots=True)
 class Exchange:
-    """What came back over the wire, as far as it came. The key is blanked out of the body."""
+    """What came back over the wire, as far as it came. The key is blanked out of the body.
+
+    `sent`: whether the model may have been asked. The transport sets it once the request goes out over a connection.
+    """
 
     http_status: int | None = None
     body: bytes = b""
+    sent: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ from llmruns.providers.base import (
     Endpoint,
     Exchange,
     NotAModel,
+    ProviderError,
     ProviderReply,
     Question,
     Timeout,
@@ -124,7 +125,11 @@ class GigaChat:
         client, token_client = self._pair(endpoint)
         scope = endpoint.folder or SCOPE
         digest = token_digest(settings.GIGACHAT_AUTH_URL, scope, endpoint.key)
-        token = token_get(digest=digest, fetch=lambda: _token_fetch(token_client, endpoint.key, scope))
+        try:
+            token = token_get(digest=digest, fetch=lambda: _token_fetch(token_client, endpoint.key, scope))
+        except ProviderError as error:
+            error.exchange.sent = False  # a request for a token is no question to a model
+            raise
         sending = _Sending(token)
         try:
             return _ask(client, body, sending)

@@ -30,7 +30,7 @@ class Simulated:
 
     def ask(self, endpoint: Endpoint, body: dict[str, Any]) -> ProviderReply:
         if self._random.random() < SERVER_ERROR:
-            raise ServerError("simulated", exchange=Exchange(http_status=503, body=b"simulated"))
+            raise ServerError("simulated", exchange=Exchange(503, b"simulated", sent=True))
         prompt: str = body["messages"][0]["content"]
         text = self._answer(prompt, skill=float(body["model"].rpartition("-")[2]))
         reply = json.dumps({"results": text}, ensure_ascii=False)
@@ -48,7 +48,7 @@ class Simulated:
             model=body["model"],
             input_tokens=len(prompt) // 4,
             output_tokens=len(reply) // 4,
-            exchange=Exchange(http_status=200, body=json.dumps(document, ensure_ascii=False).encode()),
+            exchange=Exchange(200, json.dumps(document, ensure_ascii=False).encode(), sent=True),
             document=document,
         )
 

@@ -55,6 +55,8 @@ class Guard:
         self._timeout = timeout
         limits = self.library.Limits(max_connections=100, max_keepalive_connections=100)
         self._inner = self.library.HTTPTransport(trust_env=False, limits=limits, verify=tls)
+        names = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "LocalProtocolError")
+        self._unsent = tuple(getattr(self.library, name) for name in names)
 
     def own_headers(self) -> Mapping[str, str]:
         return self._headers
@@ -70,7 +72,7 @@ class Guard:
         if not settings.ALLOW_PRIVATE_ENDPOINTS and host_is_private(request.url.host):
             raise PrivateAddress(request.url.host, exchange=exchange)
         deadline = time.monotonic() + self._timeout
-        response = self._inner.handle_request(self._plain(request))
+        response = self._send(self._plain(request), exchange)
         exchange.http_status = response.status_code
         try:
             body = self._read(response, exchange, deadline)
@@ -84,6 +86,18 @@ class Guard:
         }
         # The request goes with it: httpx wants to know it, httpx2 adds it itself.
         return self.library.Response(status_code=response.status_code, headers=headers, content=body, request=request)
+
+    def _send(self, request: Any, exchange: Exchange) -> Any:
+        """Say in the exchange whether anything went out: without a connection, or of a header that cannot be, nothing.
+
+        It says yes beforehand: whatever interrupts this thread may have been billed.
+        """
+        exchange.sent = True
+        try:
+            return self._inner.handle_request(request)
+        except self._unsent:
+            exchange.sent = False
+            raise
 
     def _blank(self, body: bytes) -> bytes:
         for secret in self.own_secrets():

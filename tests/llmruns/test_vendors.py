@@ -498,3 +498,32 @@ def test_gigachat_alone_trusts_its_root(tmp_path: Path, settings: Settings) -> N
         with pytest.raises(base.ConnectionFailed):
             ask("openai", server)
         assert len(server.seen) == 1
+
+
+# --- whether anything was sent, and so may have been billed ------------------------------------------------------
+
+
+@pytest.mark.parametrize("behaviour", [chat.HANG, chat.CLOSES_EARLY, chat.HTML, chat.failure(500), chat.HUGE])
+def test_what_went_out_is_said_to_be_sent(vendor: str, any_server: ChatServer, behaviour: Behaviour) -> None:
+    assert error_of(vendor, any_server, behaviour, timeout=1.0).exchange.sent
+
+
+def test_without_a_connection_nothing_is_sent(vendor: str, any_server: ChatServer, settings: Settings) -> None:
+    """For GigaChat with a token at hand: it is the model that cannot be reached."""
+    ask(vendor, any_server)
+    asked = question(vendor)
+    provider = provider_get(vendor)
+    with pytest.raises(base.ConnectionFailed) as caught:
+        provider.ask(base.Endpoint("http://127.0.0.1:9/v1", KEY, 0.5, asked.folder), provider.request_body(asked))
+    assert not caught.value.exchange.sent
+    with pytest.raises(base.ConnectionFailed) as caught:
+        ask(vendor, any_server, key=f"{KEY}\nsecond line")
+    assert not caught.value.exchange.sent
+
+
+@pytest.mark.parametrize("behaviour", [chat.CLOSES_EARLY, chat.HTML, chat.HANG])
+def test_gigachat_a_request_for_a_token_asks_no_model(server: GigaServer, behaviour: Behaviour) -> None:
+    server.token_behaviours = [behaviour]
+    with pytest.raises(base.ProviderError) as caught:
+        ask("gigachat", server, timeout=0.5)
+    assert not caught.value.exchange.sent and server.seen == []
