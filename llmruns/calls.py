@@ -8,12 +8,14 @@ Locks are taken in one order: runs (by id), run stimuli, the sitting, limits, ca
 
 import secrets
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
 
+import psycopg
 import structlog
 from django.db import IntegrityError, InterfaceError, OperationalError, connection, transaction
 from django.utils import timezone
@@ -25,7 +27,14 @@ from llmruns.budget import money_reserve, money_settle
 from llmruns.credentials import key_of
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
 from llmruns.limits import limit_admits
-from llmruns.liveness import living_workers, worker_is_alive, worker_name
+from llmruns.liveness import (
+    living_workers,
+    locks_dropped_at,
+    own_name,
+    worker_is_alive,
+    worker_lock_check,
+    worker_name,
+)
 from llmruns.models import Call, Experiment, ModelConfig, Price, Run, RunStimulus
 from llmruns.pricing import bound, failure_may_be_billed, price_day, tokens_cost
 from llmruns.providers import provider_get
@@ -46,10 +55,12 @@ from llmruns.storing import is_storable_json, storable_body
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
 CLOCKS_DIFFER = timedelta(seconds=1)  # a message may come this much before the time written in the row
 RECORD_WAITS = (0.2, 0.5, 1, 2, 5, 10, 20, 30, 30, 30, 30, 30, 30, 30, 30)  # seconds between tries
+UNASKED_AFTER = timedelta(seconds=60)  # between the claim and the note in _asking lies no more than a moment
 ORPHANED_AFTER = timedelta(minutes=30)  # no call takes so long: the longest time-out and all of RECORD_WAITS
 
 log = structlog.get_logger(__name__)
 _random = secrets.SystemRandom()
+_asking: set[int] = set()  # the calls for answers that this process has under way
 
 
 @dataclass(frozen=True)
@@ -72,8 +83,11 @@ def stimulus_work(*, run_id: int, stimulus_id: int) -> None:
         return
     if "pool" in connection.settings_dict["OPTIONS"]:
         connection.close()  # back to the pool: forty threads wait for replies with no more than a few connections
-    outcome = provider_ask(claim.config, claim.body)
-    _record_patiently(claim, outcome)
+    _asking.add(claim.call_id)
+    try:
+        _record_patiently(claim, provider_ask(claim.config, claim.body))
+    finally:
+        _asking.discard(claim.call_id)
 
 
 def _record_patiently(claim: Claim, outcome: Outcome) -> None:
@@ -86,6 +100,8 @@ def _record_patiently(claim: Claim, outcome: Outcome) -> None:
             log.warning("call_not_recorded_yet", call=claim.call_id, error=type(error).__name__)
             connection.close()
             time.sleep(wait)
+            with suppress(psycopg.Error):  # still away: then the next try says so too
+                worker_lock_check(at_once=True)
     call_record(claim=claim, outcome=outcome)
 
 
@@ -223,6 +239,8 @@ def call_record(*, claim: Claim, outcome: Outcome) -> None:
             .only("state", "reserved", "price", "run_id", "stimulus_id")
             .get(pk=claim.call_id)
         )
+        if call.state not in (Call.State.IN_FLIGHT, Call.State.LOST):
+            return  # recorded by a try of which the database, going away, could no longer say that it had succeeded
         columns |= cost_columns(call, outcome, claim.body)
         if not _may_decide(call, item):
             # The sweeper took this worker for dead and somebody else has asked again. What came is kept all the same.
@@ -448,11 +466,14 @@ def calls_sweep() -> int:
     if not in_flight:
         return 0
     # Read after the calls: a worker holds its lock before it writes its first call.
-    living = living_workers()
+    living, dropped_at, own = living_workers(), locks_dropped_at(), own_name()
     now = timezone.now()
     lost: list[tuple[int, int]] = []
     for call_id, worker, run_id, stimulus_id, sent_at in in_flight:
-        if sent_at > now - ORPHANED_AFTER and (worker == "" or worker_is_alive(worker, living)):
+        # A claim of this very process whose thread never learned of it: the database went away as it was written.
+        unasked = worker == own and run_id is not None and call_id not in _asking and sent_at < now - UNASKED_AFTER
+        alive = worker == "" or worker_is_alive(worker, living) or (dropped_at is not None and sent_at < dropped_at)
+        if sent_at > now - ORPHANED_AFTER and alive and not unasked:
             continue
         if _call_lose(call_id, now) and run_id is not None:
             lost.append((run_id, stimulus_id))

@@ -2,6 +2,9 @@
 
 The lock is a session-level advisory lock on a connection of its own. It needs a direct connection: behind a pooler that
 shares sessions between clients (PgBouncer in transaction mode) it would mean nothing.
+
+A restart of PostgreSQL drops the locks of the living too. They take them again within tasks.LOOK_EVERY, and until
+SETTLED_AFTER nobody is taken for dead because of a call from before.
 """
 
 import os
@@ -10,6 +13,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import psycopg
@@ -18,6 +22,7 @@ from django.db import connection
 
 CLASS = 0x4C55_5249  # "LURI": the first half of the lock's name
 CHECK_EVERY = 5.0  # seconds between looks at the lock's own connection
+SETTLED_AFTER = timedelta(seconds=30)
 
 log = structlog.get_logger(__name__)
 
@@ -30,6 +35,11 @@ class _Lock:
         self.number = secrets.randbelow(2**31)
         self.connection: psycopg.Connection | None = None
         self.checked = 0.0
+        self.was_lost = False
+        self.taken_again: datetime | None = None
+
+    def name(self) -> str:
+        return f"{socket.gethostname()[:60]}:{self.pid}:{self.number}"
 
     def hold(self) -> None:
         """Make sure that the lock is held, on a new connection if the old one is gone. Raises psycopg.Error."""
@@ -41,10 +51,12 @@ class _Lock:
             except psycopg.Error:
                 log.warning("worker_lock_lost", worker=self.number)
                 self.connection.close()
-                self.connection = None
+                self.connection, self.was_lost = None, True
         if self.connection is None:
             self.connection = _connect()
             self.connection.execute("SELECT pg_advisory_lock(%s, %s)", [CLASS, self.number])
+            if self.was_lost:
+                self.was_lost, self.taken_again = False, datetime.now(UTC)
         self.checked = time.monotonic()
 
 
@@ -59,13 +71,24 @@ def worker_name() -> str:
         if _lock is None or _lock.pid != os.getpid():
             _lock = _Lock()  # a parent's connection is the parent's: it is left alone, not closed
         _lock.hold()
-        return f"{socket.gethostname()[:60]}:{_lock.pid}:{_lock.number}"
+        return _lock.name()
 
 
-def worker_lock_check() -> None:
-    """Hold the lock again after the database was away, if this process has one."""
+def worker_lock_check(*, at_once: bool = False) -> None:
+    """Hold the lock again after the database was away, if this process has one. Raises psycopg.Error.
+
+    `at_once`: it has just been seen to be away, whenever the lock was last looked at.
+    """
     if _lock is not None and _lock.pid == os.getpid():
+        if at_once:
+            _lock.checked = 0.0
         worker_name()
+
+
+def own_name() -> str:
+    """The name of this process if it holds a lock, else ""."""
+    held = _lock
+    return held.name() if held is not None and held.pid == os.getpid() else ""
 
 
 def worker_lock_release() -> None:
@@ -90,6 +113,23 @@ def living_workers() -> set[int]:
         return {int(row[0]) for row in cursor.fetchall()}
 
 
+def locks_dropped_at() -> datetime | None:
+    """When the locks of the living were dropped with all others, if some may not have been taken again. One query.
+
+    PostgreSQL has started a moment ago; or this process has found its own lock gone.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_postmaster_start_time(), clock_timestamp() - pg_postmaster_start_time() < %s", [SETTLED_AFTER]
+        )
+        started, is_fresh = cursor.fetchone()
+    own = _lock.taken_again if _lock is not None and _lock.pid == os.getpid() else None
+    moments = [started] if is_fresh else []
+    if own is not None and datetime.now(UTC) - own < SETTLED_AFTER:
+        moments.append(own)
+    return max(moments, default=None)
+
+
 def worker_is_alive(name: str, living: set[int]) -> bool:
     number = name.rpartition(":")[2]
     return number.isascii() and number.isdigit() and int(number) in living
@@ -104,5 +144,6 @@ def _connect() -> psycopg.Connection:
         **plain,
         autocommit=True,
         application_name="luria worker lock",
+        connect_timeout=10,
         options="-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3",
     )

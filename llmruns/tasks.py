@@ -8,7 +8,7 @@ import psycopg
 import structlog
 from celery import shared_task
 from celery.signals import worker_ready
-from django.db import Error, connection
+from django.db import Error, InterfaceError, OperationalError, connection
 
 from llmruns import sending
 from llmruns.calls import stimulus_work
@@ -16,13 +16,26 @@ from llmruns.liveness import worker_lock_check
 from llmruns.services import work_recover
 
 LOOK_EVERY = 10.0  # seconds between looks for lost work
+CLAIM_WAITS = (0.5, 1, 2, 5, 10)  # seconds between tries while the database is away
 
 log = structlog.get_logger(__name__)
 
 
 @shared_task
 def stimulus_ask(run_id: int, stimulus_id: int) -> None:
-    """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice."""
+    """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice.
+
+    While the database is away the message is held here for a moment: a worker that fails at once would throw the whole
+    queue away in seconds, and the look for lost work would find it only half a minute after the database is back.
+    """
+    for wait in CLAIM_WAITS:
+        try:
+            stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
+            return
+        except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
+            log.warning("call_not_claimed_yet", run=run_id, stimulus=stimulus_id, error=type(error).__name__)
+            connection.close()
+            time.sleep(wait)
     stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
 
 

@@ -9,8 +9,8 @@ from celery import current_app
 from django.db import OperationalError
 from django.utils import timezone
 
-from llmruns import calls, liveness, queue
-from llmruns.calls import call_record, stimulus_work
+from llmruns import calls, liveness, queue, tasks
+from llmruns.calls import call_claim, call_record, calls_sweep, stimulus_work
 from llmruns.liveness import living_workers, worker_is_alive, worker_lock_release, worker_name
 from llmruns.models import Call, Experiment, Run, RunStimulus
 from llmruns.services import work_recover
@@ -134,3 +134,74 @@ def test_a_dated_version_is_no_other_model(asked: str, got: str, difference: str
 
 def test_every_remedy_is_for_a_kind() -> None:
     assert set(REMEDIES) <= set(KINDS)
+
+
+# --- PostgreSQL away for a moment --------------------------------------------------------------------------------
+
+
+def test_after_a_restart_of_the_database_nobody_is_taken_for_dead_at_once(
+    launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = launch().runs.get()
+    call_claim(run_id=run.pk, stimulus_id=run.sitting.order[0])
+    Call.objects.update(worker="elsewhere:1:1")  # its lock is gone, as are all others
+    monkeypatch.setattr(calls, "locks_dropped_at", timezone.now)
+    assert calls_sweep() == 0
+    before = timezone.now() - timedelta(seconds=1)
+    monkeypatch.setattr(calls, "locks_dropped_at", lambda: before)
+    assert calls_sweep() == 1, "a call from after the restart has no such excuse"
+
+
+def test_locks_count_as_dropped_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(liveness, "SETTLED_AFTER", timedelta(days=9999))
+    started = liveness.locks_dropped_at()
+    assert started is not None
+    worker_name()
+    liveness._lock.connection.close()
+    liveness.worker_lock_check(at_once=True)
+    again = liveness.locks_dropped_at()
+    assert again is not None and again > started, "this process has just found its lock gone"
+    monkeypatch.setattr(liveness, "SETTLED_AFTER", timedelta(0))
+    assert liveness.locks_dropped_at() is None
+
+
+def test_a_claim_of_which_nobody_learned_is_given_up(launch: Launch) -> None:
+    """The database went away as it was written: the process lives, and no thread of it asks."""
+    run = launch().runs.get()
+    first, second, _ = run.sitting.order
+    claims = [call_claim(run_id=run.pk, stimulus_id=stimulus_id) for stimulus_id in (first, second)]
+    assert calls_sweep() == 0
+    Call.objects.update(sent_at=timezone.now() - timedelta(seconds=61))
+    calls._asking.add(claims[0].call_id)
+    try:
+        assert calls_sweep() == 1
+    finally:
+        calls._asking.discard(claims[0].call_id)
+    assert [call.state for call in Call.objects.order_by("pk")] == [Call.State.IN_FLIGHT, Call.State.LOST]
+
+
+def test_what_is_recorded_twice_is_recorded_once(launch: Launch, server: ChatServer) -> None:
+    """The database takes the record and goes away before it can say so."""
+    run = launch().runs.get()
+    claim = call_claim(run_id=run.pk, stimulus_id=run.sitting.order[0])
+    outcome = calls.provider_ask(claim.config, claim.body)
+    call_record(claim=claim, outcome=outcome)
+    before = Call.objects.values().get()
+    call_record(claim=claim, outcome=outcome)
+    assert Call.objects.values().get() == before
+    assert RunStimulus.objects.get(run=run, stimulus_id=claim.stimulus_id).attempts == 1
+
+
+def test_a_message_is_held_while_the_database_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    tries: list[int] = []
+
+    def away_twice(**_: object) -> None:
+        tries.append(1)
+        if len(tries) < 3:
+            raise OperationalError
+
+    monkeypatch.setattr(tasks, "stimulus_work", away_twice)
+    monkeypatch.setattr(tasks, "CLAIM_WAITS", (0, 0, 0))
+    monkeypatch.setattr(tasks.connection, "close", lambda: None)
+    tasks.stimulus_ask(1, 1)
+    assert len(tries) == 3
