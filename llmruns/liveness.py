@@ -120,7 +120,8 @@ def locks_dropped_at() -> datetime | None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_postmaster_start_time(), clock_timestamp() - pg_postmaster_start_time() < %s", [SETTLED_AFTER]
+            "SELECT pg_postmaster_start_time(), extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) < %s",
+            [SETTLED_AFTER.total_seconds()],
         )
         started, is_fresh = cursor.fetchone()
     own = _lock.taken_again if _lock is not None and _lock.pid == os.getpid() else None
