@@ -120,7 +120,7 @@ def locks_dropped_at() -> datetime | None:
     """
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT pg_postmaster_start_time(), extract(epoch FROM clock_timestamp() - pg_postmaster_start_time()) < %s",
+            "SELECT at, extract(epoch FROM clock_timestamp() - at) < %s FROM pg_postmaster_start_time() AS at",
             [SETTLED_AFTER.total_seconds()],
         )
         started, is_fresh = cursor.fetchone()
