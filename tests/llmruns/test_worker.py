@@ -3,7 +3,10 @@
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from datetime import date
+from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from celery import current_app
@@ -13,10 +16,11 @@ from corpus.importing import read_stimuli
 from corpus.models import Answer, Instrument
 from corpus.services import instrument_create
 from llmruns import services
-from llmruns.models import Call, Experiment, ModelConfig, Run, RunStimulus
+from llmruns.models import Call, Experiment, ModelConfig, Price, Run, RunStimulus
+from llmruns.pricing import bound
 from llmruns.services import experiment_launch, prompt_ensure
 from tests import chat_server as chat
-from tests.chat_server import ChatServer
+from tests.chat_server import Behaviour, ChatServer
 from tests.conftest import ROOT, Cast
 from tests.llmruns.conftest import KEY
 from tests.llmruns.workers import wait_for, worker
@@ -52,7 +56,7 @@ def study_instrument(cast: Cast) -> Instrument:
     )
 
 
-def launch(cast: Cast, instrument: Instrument, config: ModelConfig, runs: int) -> Experiment:
+def launch(cast: Cast, instrument: Instrument, config: ModelConfig, runs: int, **changes: Any) -> Experiment:
     return experiment_launch(
         study=cast.study,
         instrument=instrument,
@@ -60,6 +64,7 @@ def launch(cast: Cast, instrument: Instrument, config: ModelConfig, runs: int) -
         configs=[config],
         runs=runs,
         actor=cast.alice,
+        **changes,
     )
 
 
@@ -116,3 +121,54 @@ def test_two_workers_share_the_work_and_nobody_is_asked_twice(
     assert len(server.seen) == 3 * STIMULI
     assert not RunStimulus.objects.exclude(attempts=1).exists()
     assert len(set(Call.objects.values_list("worker", flat=True))) == 2
+
+
+def test_two_processes_with_32_calls_in_flight_never_pass_a_cap_of_one_dollar(
+    cast: Cast, study_instrument: Instrument, config: ModelConfig, server: ChatServer, prefix: str, tmp_path: Path
+) -> None:
+    """A reply in three is as dear as a reply can be, the others are cheap: the room that these give back is used."""
+    Price.objects.create(
+        study=cast.study,
+        provider=config.provider,
+        model=config.model,
+        currency="USD",
+        input_million=Decimal(7),
+        output_million=Decimal(2500),
+        valid_from=date(2026, 1, 1),
+    )
+    ModelConfig.objects.update(max_output_tokens=30)
+    config.refresh_from_db()
+    cheap = chat.answer("кошка сидит на столе")
+    server.default = _tokens(cheap, 300, 1)  # 300 · 7 + 1 · 2500 = 4600 millionths
+    for text in list(study_instrument.stimuli.values_list("text", flat=True))[::3]:
+        server.script(text, _tokens(cheap, 300, 30))  # 300 · 7 + 30 · 2500 = 77100 millionths
+    server.latency = 0.05
+    experiment = launch(cast, study_instrument, config, 5, cap=Decimal(1), currency="USD")
+    sums: list[Decimal] = []
+
+    def is_paused() -> bool:
+        state, spent, reserved = Experiment.objects.values_list("state", "spent", "reserved").get(pk=experiment.pk)
+        sums.append(spent + reserved)
+        return bool(state == "paused" and not Call.objects.filter(state="in_flight").exists())
+
+    log = tmp_path / "worker.log"
+    options = {"prefix": prefix, "log": log, "threads": 16, "TEST_API_KEY": KEY}
+    with worker(**options), worker(**options):
+        wait_for(is_paused, seconds=180, log=log)
+    experiment.refresh_from_db()
+    assert experiment.problem == "cap" and max(sums) <= 1
+    assert len(set(Call.objects.values_list("worker", flat=True))) == 2
+    costs = list(Call.objects.filter(state="ok").values_list("cost", flat=True))
+    assert set(costs) == {Decimal("0.0046"), Decimal("0.0771")}
+    assert len(costs) == Call.objects.count() == len(server.seen)
+    assert sum(costs) == experiment.spent <= 1 and experiment.reserved == 0
+    most = max(bound(call.request, call.price).value for call in Call.objects.select_related("price"))
+    assert experiment.spent + most > 1, "it stops only where the next call might pass the cap"
+    assert most - Decimal("0.0771") < Decimal("0.02"), "the dear replies cost nearly what was reserved for them"
+
+
+def _tokens(behaviour: Behaviour, prompt: int, completion: int) -> Behaviour:
+    old = b'"prompt_tokens": 300, "completion_tokens": 12'
+    assert old in behaviour.body
+    new = f'"prompt_tokens": {prompt}, "completion_tokens": {completion}'.encode()
+    return Behaviour(body=behaviour.body.replace(old, new))
