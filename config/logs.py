@@ -8,8 +8,13 @@ from typing import Any
 import structlog
 
 # Keys of model providers, bearer headers, and the secrets in Luria's own links.
-SECRET = re.compile(r"(?i)\b(sk-[\w-]{8,}|bearer\s+[\w.~+/=-]{8,})|(?<=/join/)[\w-]{20,}|(?<=/p/)[\w-]{20,}")
+SECRET = re.compile(
+    r"(?i)\b(sk-[\w-]{8,}|(?:bearer|basic|api-key)\s+[\w.~+/=-]{8,})|(?<=/join/)[\w-]{20,}|(?<=/p/)[\w-]{20,}"
+)
 
+
+# They log addresses, headers and whole requests where they are asked to.
+LIBRARIES = ("httpx", "httpcore", "httpx2", "httpcore2", "openai", "anthropic", "gigachat")
 
 # People's ids on a platform stand in the address of a survey.
 IDS = re.compile(r"(/s/[\w-]+/\?)[^'\"\s>]+")
@@ -65,6 +70,5 @@ def logging_config(*, level: str, json: bool) -> dict[str, Any]:
         "handlers": {"stream": {"class": "logging.StreamHandler", "formatter": "structlog"}},
         "root": {"handlers": ["stream"], "level": level},
         # httpx logs every request line with its full address, which may carry a key as a parameter.
-        "loggers": {name: {"level": "WARNING"} for name in ("httpx", "httpcore", "httpx2", "httpcore2", "openai")}
-        | {"django.request": {"filters": ["brief"]}},
+        "loggers": {name: {"level": "WARNING"} for name in LIBRARIES} | {"django.request": {"filters": ["brief"]}},
     }

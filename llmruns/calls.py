@@ -8,6 +8,7 @@ Locks are taken in one order: runs (by id), run stimuli, the sitting, limits, ca
 
 import secrets
 import time
+import traceback
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -222,8 +223,9 @@ def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 
         return error
     except Exception as error:
         # Without an outcome the call would stay in flight, and the experiment would never end.
-        log.exception("provider_failed_unexpectedly", provider=config.provider, config=config.pk)
-        # The text may hold what was sent, the key in it; and who knows how far it came.
+        # Its text may hold what was sent, the key in it: not logged, not kept. And who knows how far it came.
+        where = "".join(traceback.format_tb(error.__traceback__))
+        log.error("provider_failed_unexpectedly", config=config.pk, error=type(error).__name__, where=where)
         return Unexpected(type(error).__name__, exchange=Exchange(sent=True))
 
 

@@ -75,18 +75,25 @@ def remedy(kind: str) -> str:
     return str(REMEDIES.get(kind) or PAUSED_REMEDIES.get(kind, WAIT_AND_RESUME))
 
 
-_SNAPSHOT = re.compile(r"[-@:](\d{4}-\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})$")
+_SNAPSHOT = re.compile(r"([-@:](\d{4}-\d{2}-\d{2}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})|:\d+(\.\d+)+)$")
+# Yandex: gpt://folder/model/branch. Without a branch it is the latest; a fine-tuned one carries @suffix.
+_YANDEX = re.compile(r"^(?:gpt://[^/]+/)?(?P<name>[^/]+?)(?:/(?P<branch>latest|rc|deprecated)(?P<own>@.+)?)?$")
+_YANDEX_VERSION = re.compile(r"^(yandexgpt)-\d+(?:\.\d+)*|-pro$")
 
 
 def model_difference(requested: str, reported: str) -> str:
     """How the model that answered relates to the one asked for: "same", "snapshot", "different" or "unstated".
 
-    A dated snapshot of the model asked for (gpt-4o-2024-08-06 for gpt-4o, or for gpt-4o-latest) is that model, in the
-    version of the day, and worth showing but no alarm. A vendor's prefix (openai/gpt-4o), a route's suffix (:free) and
-    letter case are no difference. An undated name for a dated request is one: the snapshot asked for is not confirmed.
+    A dated or numbered snapshot of the model asked for (gpt-4o-2024-08-06 for gpt-4o, or for gpt-4o-latest;
+    GigaChat-2-Max:2.0.28.2 for GigaChat-2-Max; yandexgpt-5.1 for yandexgpt/rc) is that model, in the version of the
+    day, and worth showing but no alarm. A vendor's prefix (openai/gpt-4o), a route's suffix (:free), a Yandex folder
+    and letter case are no difference. An undated name for a dated request is one: the snapshot asked for is not
+    confirmed. So is another branch of Yandex's.
     """
-    if not reported:
+    if not reported.strip():
         return "unstated"
+    if _is_yandex(requested):
+        return _yandex_difference(requested.strip().lower(), reported.strip().lower())
     asked, got = _bare(requested), _bare(reported)
     if asked == got:
         return "same"
@@ -94,6 +101,24 @@ def model_difference(requested: str, reported: str) -> str:
     if undated != got and undated == asked.removesuffix("-latest"):
         return "snapshot"
     return "different"
+
+
+def _is_yandex(name: str) -> bool:
+    name = name.strip().lower()
+    return name.startswith("gpt://") or re.search(r"^[^/]+/(latest|rc|deprecated)(@|$)", name) is not None
+
+
+def _yandex_difference(requested: str, reported: str) -> str:
+    asked, got = _YANDEX.match(requested), _YANDEX.match(reported)
+    if asked is None or got is None:
+        return "same" if requested == reported else "different"
+    if asked["own"] != got["own"]:
+        return "different"
+    if asked["name"] == got["name"]:  # where no branch is named, nothing contradicts the one asked for
+        is_same = got["branch"] in (None, asked["branch"] or "latest")
+        return "same" if is_same else "different"
+    unversioned = _YANDEX_VERSION.sub(r"\1", got["name"])
+    return "snapshot" if unversioned == asked["name"] and got["name"] != unversioned else "different"
 
 
 def _bare(name: str) -> str:

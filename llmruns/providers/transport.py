@@ -8,9 +8,11 @@ of headers, puts the key in itself, and keeps the body, bounded, even when nothi
 share no class. `GuardedTransport` is the one for httpx2; the one for httpx stands beside the SDK that needs it.
 """
 
+import re
 import ssl
 import time
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import httpx2
@@ -29,8 +31,21 @@ EXCHANGE = "luria.exchange"
 
 
 def key_blank(body: bytes, key: str) -> bytes:
-    """The body without the key, should a server send it back."""
-    return body.replace(key.encode(), BLANK) if len(key) >= SECRET_LENGTH else body
+    """The body without the key, should a server send it back as it is, or escaped as JSON and addresses may be."""
+    if len(key) < SECRET_LENGTH:
+        return body
+    body = body.replace(key.encode(), BLANK)
+    return _escaped(key).sub(BLANK, body) if b"\\" in body or b"%" in body else body
+
+
+@lru_cache(maxsize=256)
+def _escaped(key: str) -> re.Pattern[bytes]:
+    """The key with any of its characters written as \\u002f, \\/ or %2f. No repetition: it takes linear time."""
+    forms = []
+    for byte in key.encode():
+        own = [re.escape(bytes([byte])), b"(?i:\\\\u00%02x)" % byte, b"(?i:%%%02x)" % byte]
+        forms.append(b"(?:" + b"|".join([*own, *([rb"\\/"] if byte == 0x2F else [])]) + b")")
+    return re.compile(b"".join(forms))
 
 
 def bearer(key: str) -> dict[str, str]:
@@ -72,12 +87,16 @@ class Guard:
         if not settings.ALLOW_PRIVATE_ENDPOINTS and host_is_private(request.url.host):
             raise PrivateAddress(request.url.host, exchange=exchange)
         deadline = time.monotonic() + self._timeout
-        response = self._send(self._plain(request), exchange)
-        exchange.http_status = response.status_code
         try:
-            body = self._read(response, exchange, deadline)
-        finally:
-            response.close()
+            response = self._send(self._plain(request), exchange)
+            exchange.http_status = response.status_code
+            try:
+                body = self._read(response, exchange, deadline)
+            finally:
+                response.close()
+        except self.library.TransportError as error:
+            # It quotes what it could not read: a header, say, that sends ours back.
+            raise type(error)(self._blank(str(error).encode()).decode(), request=request) from None
         # Nothing that the server sent reaches the SDK, its exceptions or a traceback with the key in it.
         headers = {
             name.encode(): self._blank(response.headers[name].encode())
