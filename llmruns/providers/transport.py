@@ -126,7 +126,7 @@ class Guard:
     def _read(self, response: Any, exchange: Exchange, deadline: float) -> bytes:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in ("identity", ""):
-            raise NotAModel(f"content-encoding {encoding[:40]}, which was not asked for", exchange=exchange)
+            raise NotAModel("the body is encoded in a way that was not asked for", exchange=exchange)
         received = bytearray()
         try:
             for chunk in response.stream:

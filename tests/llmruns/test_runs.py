@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from corpus.models import Answer, Instrument, Sitting
+from corpus.storing import storable_text
 from llmruns import calls
 from llmruns.calls import call_claim, call_record, calls_sweep, stimulus_work, wait_seconds
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
@@ -26,6 +27,7 @@ from llmruns.services import (
     experiment_launch,
     experiment_resume,
     model_config_create,
+    model_try,
     prompt_ensure,
     run_resume,
 )
@@ -34,6 +36,8 @@ from tests import chat_server as chat
 from tests.chat_server import ChatServer
 from tests.conftest import Cast
 from tests.llmruns.conftest import KEY, ONE, THREE, TWO, Launch, work
+from tests.llmruns.vendors import message
+from tests.shared_cases import cases as shared_cases
 
 pytestmark = pytest.mark.django_db
 
@@ -447,3 +451,29 @@ def test_a_rate_limit_says_how_long(launch: Launch) -> None:
     call_record(claim=claim, outcome=RateLimited("slow down", retry_after=5.0))
     call = Call.objects.get(pk=claim.call_id)
     assert (call.state, call.kind, call.detail, call.attempt) == ("failed", "rate_limited", "slow down", None)
+
+
+@pytest.mark.parametrize("vendor", ["openai_compatible", "anthropic"])
+def test_every_shared_reply_comes_through_the_whole_way(
+    cast: Cast, server: ChatServer, monkeypatch: pytest.MonkeyPatch, vendor: str
+) -> None:
+    """Over the wire, through the SDK and into the tables: the verdict of the cases, and the reply as it came."""
+    monkeypatch.setenv("TEST_API_KEY", KEY)
+    config = model_config_create(
+        study=cast.study,
+        label=vendor,
+        provider=vendor,
+        base_url=server.base_url,
+        model="test-model",
+        key_variable="TEST_API_KEY",
+        timeout=20,
+        actor=cast.alice,
+    )
+    replies = shared_cases("llm_outputs")
+    assert len(replies) > 50
+    for case in replies:
+        server.script("", message(case["raw"]) if vendor == "anthropic" else chat.completion(case["raw"]))
+        call = model_try(config=config, actor=cast.alice)
+        assert call.state == (Call.State.OK if case["verdict"] == "ok" else Call.State.BAD_REPLY), case["why"]
+        stored = Call.objects.get(pk=call.pk)
+        assert stored.raw_reply == storable_text(case["raw"])[0], case["why"]

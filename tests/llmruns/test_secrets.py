@@ -130,7 +130,7 @@ def own_queue(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def needles(secret: str) -> list[str]:
     """What must be nowhere: the secret itself, its half, and what JSON, a page or an address makes of it."""
-    return [*escapes(secret), secret[4:-4], quote(secret)]
+    return [*escapes(secret), secret[4:-4], secret.lower(), secret.upper(), quote(secret)]
 
 
 def in_tables(needle: str) -> list[str]:
