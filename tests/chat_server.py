@@ -26,6 +26,8 @@ class Behaviour:
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
     hang: bool = False  # says nothing until the test is over or the client leaves
     close_early: bool = False  # promises the whole body and sends half of it
+    hang_half_way: bool = False  # sends half of the body and then nothing
+    drips: bool = False  # a byte every 50 ms: each comes in time, the whole never
     echo_headers: bool = False  # sends the request's headers back: what a careless server does to a key
 
 
@@ -89,6 +91,8 @@ def rate_limited_until(seconds_from_now: float) -> Behaviour:
 BAD_FORMAT = completion("Вот ответ: кошка сидит на столе.")
 BROKEN = failure(500, "internal error")
 HANG = Behaviour(hang=True)
+HANG_HALF_WAY = Behaviour(body=b'{"choices": [' + b" " * 1000, hang_half_way=True)
+DRIPS = Behaviour(body=b'{"choices": [' + b" " * 1000, drips=True)
 OUT_OF_QUOTA = failure(429, "You exceeded your current quota", code="insufficient_quota")
 WRONG_KEY = failure(401, "Incorrect API key provided", code="invalid_api_key")
 UNKNOWN_MODEL = failure(404, "The model does not exist", code="model_not_found")
@@ -193,13 +197,25 @@ def _handler(server: ChatServer) -> type[BaseHTTPRequestHandler]:
             head = [f"HTTP/1.1 {behaviour.status} -", f"Content-Length: {len(body)}"]
             head += [f"{name}: {value}" for name, value in behaviour.headers.items()]
             try:
-                sent = body[: len(body) // 2] if behaviour.close_early else body
+                half = behaviour.close_early or behaviour.hang_half_way
+                sent = b"" if behaviour.drips else body[: len(body) // 2] if half else body
                 self.wfile.write("\r\n".join([*head, "", ""]).encode() + sent)
-                if behaviour.close_early:
+                if behaviour.hang_half_way:
+                    server.over.wait(LONGEST_HANG)
+                    self.close_connection = True
+                elif behaviour.drips:
+                    self._drip(body)
+                elif behaviour.close_early:
                     self.close_connection = True
                     self.connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 self.close_connection = True
+
+        def _drip(self, body: bytes) -> None:
+            for position in range(len(body)):
+                self.wfile.write(body[position : position + 1])
+                if server.over.wait(0.05):
+                    return
 
         def log_message(self, format: str, *args: Any) -> None:
             """Quiet."""

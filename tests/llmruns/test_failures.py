@@ -100,6 +100,8 @@ CASES = {
     "server error": failed("server_error", "no", chat.BROKEN, anthropic=claude_error(529, "overloaded_error")),
     "streams": failed("not_a_model", "maybe", chat.STREAM, kept=b'data: {"choices": []}'),
     "hangs": failed("timeout", "maybe", chat.HANG),
+    "hangs half way": failed("timeout", "maybe", chat.HANG_HALF_WAY, kept=b'{"choices": ['),
+    "drips": failed("timeout", "maybe", chat.DRIPS, kept=b'{"choices"'),
     "closes early": failed("connection", "maybe", chat.CLOSES_EARLY, kept=b'{"choices": ['),
     "ten megabytes": failed("too_large", "maybe", chat.HUGE, kept=b'{"choices": "xxx'),
     "no UTF-8": failed("not_a_model", "maybe", chat.NOT_UTF8, kept=b'{"choices": [{"message": {"content": "\\xff\\xfe'),
@@ -213,7 +215,7 @@ def test_a_failure_is_a_state_with_its_bytes_and_its_money(
     vendor: str, run: Run, vendor_server: ChatServer, vendor_config: ModelConfig, name: str
 ) -> None:
     case = CASES[name]
-    if name == "hangs":
+    if case.kind == "timeout":
         ModelConfig.objects.filter(pk=vendor_config.pk).update(timeout=1)
     vendor_server.script(ONE, case.of(vendor))
     call = ask_one(run)
