@@ -110,9 +110,9 @@ class Installation:
 def installation(**environment: str) -> Iterator[Installation]:
     """PostgreSQL durable, as in earnest: what it says it has written survives kill -9. Valkey writes nothing down."""
     with temporary(durable=False) as services:
+        found = Installation(services, **environment)
+        found.python("manage.py", "migrate", "--verbosity", "0")
         assert services.postgres is not None
         services.postgres.stop()
-        found = Installation(services, **environment)
         found.postgres_start()
-        found.python("manage.py", "migrate", "--verbosity", "0")
         yield found
