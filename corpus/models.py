@@ -74,6 +74,9 @@ class Respondent(models.Model):
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="respondents")
     kind = models.CharField(max_length=10, choices=Kind.choices)
     public_id = models.UUIDField(default=uuid.uuid4)
+    # A person's consent covers processing by third parties, such as the provider of a model that judges. Written down
+    # by the layer that asks for consent; a model's answers need none.
+    third_parties = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

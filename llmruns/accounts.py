@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import Count, Q, Sum
 
-from llmruns.models import Call, Experiment, ModelConfig
+from llmruns.models import Call, Experiment, Judging, ModelConfig
 
 # The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
 COMPARABLE_STIMULI = 5
@@ -65,22 +65,29 @@ _SILENT = Q(cost=None) & ~Q(state=Call.State.IN_FLIGHT)
 _REPLIES = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.LOST])
 
 
+_SUMS: dict[str, Sum | Count] = {
+    "known": Sum("cost"),
+    "possible": Sum("reserved", filter=_SILENT),
+    "in_flight": Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
+    "unknown": Count("pk", filter=_SILENT & _REPLIES & Q(reserved=None)),
+    "first": Count("pk", filter=Q(attempt=1)),
+    "first_valid": Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
+}
+
+
+def judging_account(judging: Judging) -> Account:
+    """What a judging has cost. One query."""
+    found = Account()
+    for group in Call.objects.filter(judging=judging).values("currency").annotate(**_SUMS):
+        found.add(group)
+    return found
+
+
 def accounts_of(experiment: Experiment) -> Accounts:
     """Sums per run, per model and over all, currencies apart. One query."""
-    groups = (
-        Call.objects.filter(run__experiment=experiment)
-        .values("run_id", "config_id", "currency")
-        .annotate(
-            known=Sum("cost"),
-            possible=Sum("reserved", filter=_SILENT),
-            in_flight=Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
-            unknown=Count("pk", filter=_SILENT & _REPLIES & Q(reserved=None)),
-            first=Count("pk", filter=Q(attempt=1)),
-            first_valid=Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
-        )
-    )
+    groups = Call.objects.filter(run__experiment=experiment).values("run_id", "config_id", "currency")
     found = Accounts()
-    for group in groups:
+    for group in groups.annotate(**_SUMS):
         found.total.add(group)
         found.by_run.setdefault(group["run_id"], Account()).add(group)
         found.by_config.setdefault(group["config_id"], Account()).add(group)

@@ -1,8 +1,9 @@
-"""The cap of an experiment. A call reserves the most that it can cost before it is sent, and gives it back afterwards.
+"""The cap of an experiment, or of a judging. A call reserves the most that it can cost before it is sent, and gives it
+back afterwards.
 
-All of it happens under the lock of the experiment's row, which is taken last of all locks and held to the end of the
-transaction that writes the call. `spent` holds what calls have cost, and the reservations of those that may have been
-billed without saying so.
+All of it happens under the lock of that row, which is taken last of all locks and held to the end of the transaction
+that writes the call. `spent` holds what calls have cost, and the reservations of those that may have been billed
+without saying so.
 """
 
 from decimal import Decimal
@@ -11,13 +12,14 @@ from typing import Literal
 import structlog
 from django.db import transaction
 
-from llmruns.models import Experiment
+from llmruns.models import Experiment, Judging
 from llmruns.pricing import LARGEST
 from studies.models import User
 from studies.services import audit_record
 
 log = structlog.get_logger(__name__)
 
+Purse = Experiment | Judging  # what has a cap of its own
 Decision = Literal["granted", "wait", "stopped"]
 NOTHING = Decimal(0)
 MOST_WOKEN = 64  # messages that one release of money sends
@@ -31,13 +33,14 @@ class CapRefusedError(Exception):
         self.reason = reason
 
 
-def money_reserve(*, experiment_id: int, most: Decimal | None) -> Decision:
+def money_reserve(*, experiment_id: int, most: Decimal | None, of: type[Purse] = Experiment) -> Decision:
     """Take `most` out of the cap. The caller is in the transaction that writes the call, and sends only if granted.
 
     `wait`: it would fit if the calls in flight gave back what they do not use, so whoever finishes one sends the next.
     `stopped`: it does not fit whatever they give back, or cannot be bounded, and the experiment is paused now.
+    `of`: where the id is of something else that has a cap.
     """
-    experiment = _locked(experiment_id)
+    experiment = _locked(experiment_id, of)
     if experiment.state != Experiment.State.RUNNING or experiment.cap is None:
         return "stopped"
     if most is None:
@@ -56,13 +59,15 @@ def money_reserve(*, experiment_id: int, most: Decimal | None) -> Decision:
     return "granted"
 
 
-def money_settle(*, experiment_id: int, held: Decimal, cost: Decimal | None, was_lost: bool) -> int:
+def money_settle(
+    *, experiment_id: int, held: Decimal, cost: Decimal | None, was_lost: bool, of: type[Purse] = Experiment
+) -> int:
     """Give a reservation back and count what the call has cost; what is not known costs its reservation.
 
     A reply that was paid for is counted, even above the cap. `was_lost`: the call was given up before, and its
     reservation already counts as spent. Returns how many waiting calls may find room now.
     """
-    experiment = _locked(experiment_id)
+    experiment = _locked(experiment_id, of)
     if was_lost:
         experiment.spent = max(NOTHING, experiment.spent - held)
     else:
@@ -77,23 +82,23 @@ def money_settle(*, experiment_id: int, held: Decimal, cost: Decimal | None, was
     return min(MOST_WOKEN, max(1, int(room / held))) if held else MOST_WOKEN
 
 
-def _locked(experiment_id: int) -> Experiment:
-    return Experiment.objects.select_for_update(no_key=True).get(pk=experiment_id)
+def _locked(pk: int, of: type[Purse]) -> Purse:
+    found: Purse = of._default_manager.select_for_update(no_key=True).get(pk=pk)
+    return found
 
 
-def _pause(experiment: Experiment, why: str, actor: User | None) -> None:
-    experiment.state, experiment.problem = Experiment.State.PAUSED, why
-    experiment.save(update_fields=["state", "problem"])
-    audit_record(
-        actor=actor, study=experiment.study, action="experiment_pause", target=experiment, detail={"reason": why}
-    )
-    log.warning("experiment_paused", experiment=experiment.pk, reason=why)
+def _pause(purse: Purse, why: str, actor: User | None) -> None:
+    name = purse._meta.model_name
+    purse.state, purse.problem = Experiment.State.PAUSED, why
+    purse.save(update_fields=["state", "problem"])
+    audit_record(actor=actor, study=purse.study, action=f"{name}_pause", target=purse, detail={"reason": why})
+    log.warning(f"{name}_paused", pk=purse.pk, reason=why)
 
 
 @transaction.atomic
-def experiment_pause(*, experiment: Experiment, actor: User | None) -> bool:
+def experiment_pause(*, experiment: Purse, actor: User | None) -> bool:
     """Send nothing more until somebody resumes. Calls in flight end and count. False where it is not running."""
-    locked = _locked(experiment.pk)
+    locked = _locked(experiment.pk, type(experiment))
     if locked.state != Experiment.State.RUNNING:
         return False
     _pause(locked, "person", actor)
@@ -101,9 +106,9 @@ def experiment_pause(*, experiment: Experiment, actor: User | None) -> bool:
 
 
 @transaction.atomic
-def cap_set(*, experiment: Experiment, cap: Decimal, actor: User | None) -> None:
+def cap_set(*, experiment: Purse, cap: Decimal, actor: User | None) -> None:
     """Another cap in the same currency. It does not resume by itself. Raises CapRefusedError."""
-    locked = _locked(experiment.pk)
+    locked = _locked(experiment.pk, type(experiment))
     if locked.cap is None:
         raise CapRefusedError("uncapped")
     if locked.state == Experiment.State.CANCELLED:

@@ -9,6 +9,7 @@ Locks are taken in one order: runs (by id), run stimuli, the sitting, limits, ca
 import secrets
 import time
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -24,7 +25,7 @@ from django.utils import timezone
 from corpus.models import Answer
 from corpus.services import AnswerTooLongError, answer_record, sitting_finish
 from corpus.storing import storable_text
-from llmruns.budget import money_reserve, money_settle
+from llmruns.budget import Purse, money_reserve, money_settle
 from llmruns.credentials import key_of
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
 from llmruns.limits import limit_admits
@@ -36,7 +37,7 @@ from llmruns.liveness import (
     worker_lock_check,
     worker_name,
 )
-from llmruns.models import Call, Experiment, ModelConfig, Price, Run, RunStimulus
+from llmruns.models import Call, Experiment, JudgingItem, ModelConfig, Price, Run, RunStimulus
 from llmruns.pricing import bound, failure_may_be_billed, price_day, tokens_cost
 from llmruns.providers import provider_get
 from llmruns.providers.base import (
@@ -48,9 +49,9 @@ from llmruns.providers.base import (
     Question,
     Unexpected,
 )
-from llmruns.queue import stimuli_enqueue
+from llmruns.queue import judgements_enqueue, stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
-from llmruns.sending import experiment_send, limit_send
+from llmruns.sending import experiment_send, judging_send, limit_send
 from llmruns.storing import is_storable_json, storable_body
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
@@ -61,7 +62,7 @@ ORPHANED_AFTER = timedelta(minutes=30)  # no call takes so long: the longest tim
 
 log = structlog.get_logger(__name__)
 _random = secrets.SystemRandom()
-_asking: set[int] = set()  # the calls for answers that this process has under way
+_asking: set[int] = set()  # the calls that this process has under way, trials not among them
 
 
 @dataclass(frozen=True)
@@ -82,28 +83,33 @@ def stimulus_work(*, run_id: int, stimulus_id: int) -> None:
     claim = call_claim(run_id=run_id, stimulus_id=stimulus_id)
     if claim is None:
         return
+    ask_and_record(claim.call_id, claim.config, claim.body, partial(call_record, claim=claim))
+
+
+def ask_and_record(call_id: int, config: ModelConfig, body: dict[str, Any], record: Callable[..., None]) -> None:
+    """Send what is claimed and give the outcome to `record`, which is called with `outcome`."""
     if "pool" in connection.settings_dict["OPTIONS"]:
         connection.close()  # back to the pool: forty threads wait for replies with no more than a few connections
-    _asking.add(claim.call_id)
+    _asking.add(call_id)
     try:
-        _record_patiently(claim, provider_ask(claim.config, claim.body))
+        _record_patiently(partial(record, outcome=provider_ask(config, body)), call_id)
     finally:
-        _asking.discard(claim.call_id)
+        _asking.discard(call_id)
 
 
-def _record_patiently(claim: Claim, outcome: Outcome) -> None:
+def _record_patiently(record: Callable[[], None], call_id: int) -> None:
     """Keep a reply that was paid for while the database is away; about five minutes in all."""
     for wait in RECORD_WAITS:
         try:
-            call_record(claim=claim, outcome=outcome)
+            record()
             return
         except (OperationalError, InterfaceError) as error:
-            log.warning("call_not_recorded_yet", call=claim.call_id, error=type(error).__name__)
+            log.warning("call_not_recorded_yet", call=call_id, error=type(error).__name__)
             connection.close()
             time.sleep(wait)
             with suppress(psycopg.Error):  # still away: then the next try says so too
                 worker_lock_check(at_once=True)
-    call_record(claim=claim, outcome=outcome)
+    record()
 
 
 def parameters_of(config: ModelConfig) -> dict[str, Any]:
@@ -252,7 +258,7 @@ def call_record(*, claim: Claim, outcome: Outcome) -> None:
         else:
             _failure_apply(claim.call_id, columns, outcome, run, item)
         ended = item.state != RunStimulus.State.TODO and _run_settle(run)
-        _money_settle(call, columns["cost"], run.experiment)
+        call_money_settle(call, columns["cost"], run.experiment)
     if isinstance(outcome, ProviderError) and not outcome.transient:
         runs_pause(experiment_id=run.experiment_id, config_id=run.config_id, error=outcome)
     if ended:
@@ -282,15 +288,20 @@ def cost_columns(call: Call, outcome: Outcome, body: dict[str, Any]) -> dict[str
     return {"cost": cost, "currency": call.price.currency if call.price else "", "reserved": most}
 
 
-def _money_settle(call: Call, cost: Decimal | None, experiment: Experiment) -> None:
-    """`call` as it was before the record. Every call of a capped experiment has reserved something."""
-    if experiment.cap is None or call.reserved is None:
+def call_money_settle(call: Call, cost: Decimal | None, purse: Purse) -> None:
+    """`call` as it was before the record. Every call under a cap has reserved something."""
+    if purse.cap is None or call.reserved is None:
         return
     woken = money_settle(
-        experiment_id=experiment.pk, held=call.reserved, cost=cost, was_lost=call.state != Call.State.IN_FLIGHT
+        experiment_id=purse.pk,
+        held=call.reserved,
+        cost=cost,
+        was_lost=call.state != Call.State.IN_FLIGHT,
+        of=type(purse),
     )
     if woken:
-        transaction.on_commit(partial(experiment_send, experiment.pk, at_most=woken))
+        send = experiment_send if isinstance(purse, Experiment) else judging_send
+        transaction.on_commit(partial(send, purse.pk, at_most=woken))
 
 
 def reply_columns(outcome: Outcome) -> dict[str, Any]:
@@ -383,7 +394,7 @@ def _failure_apply(call_id: int, columns: dict[str, Any], error: ProviderError, 
     item.problem = error.kind
     if error.transient:
         due_at = now + timedelta(seconds=wait_seconds(item.failures, error.retry_after))
-        if _is_hopeless(error, item, due_at, run.experiment.deadline):
+        if is_hopeless(error, item, due_at, run.experiment.deadline):
             item.state = RunStimulus.State.GIVEN_UP
             run.reason = storable_text(error.message)[0][:500]
             run.save(update_fields=["reason"])
@@ -406,7 +417,7 @@ def wait_seconds(failures: int, retry_after: float | None) -> float:
     return delay * _random.uniform(0.5, 1.5)
 
 
-def _is_hopeless(error: ProviderError, item: RunStimulus, due_at: datetime, deadline: int) -> bool:
+def is_hopeless(error: ProviderError, item: RunStimulus | JudgingItem, due_at: datetime, deadline: int) -> bool:
     assert item.failing_since is not None  # noqa: S101 - set by the caller
     if error.tries is not None and item.failures >= error.tries:
         return True
@@ -463,26 +474,35 @@ def experiment_settle(*, experiment_id: int) -> None:
 def calls_sweep() -> int:
     """Mark the calls of dead workers as lost, possibly billed, and ask again. Returns how many. Safe anywhere."""
     in_flight = list(
-        Call.objects.filter(state=Call.State.IN_FLIGHT).values_list("pk", "worker", "run_id", "stimulus_id", "sent_at")
+        Call.objects.filter(state=Call.State.IN_FLIGHT).values_list(
+            "pk", "worker", "run_id", "stimulus_id", "judging_id", "answer_id", "sent_at"
+        )
     )
     if not in_flight:
         return 0
     # Read after the calls: a worker holds its lock before it writes its first call.
     living, dropped_at, own = living_workers(), locks_dropped_at(), own_name()
     now = timezone.now()
-    lost: list[tuple[int, int]] = []
-    for call_id, worker, run_id, stimulus_id, sent_at in in_flight:
+    stimuli: list[tuple[int, int]] = []
+    judgements: list[tuple[int, int]] = []
+    for call_id, worker, run_id, stimulus_id, judging_id, answer_id, sent_at in in_flight:
         # A claim of this very process whose thread never learned of it: the database went away as it was written.
-        unasked = worker == own and run_id is not None and call_id not in _asking and sent_at < now - UNASKED_AFTER
+        is_trial = run_id is None and judging_id is None
+        unasked = worker == own and not is_trial and call_id not in _asking and sent_at < now - UNASKED_AFTER
         alive = worker == "" or worker_is_alive(worker, living) or (dropped_at is not None and sent_at < dropped_at)
         if sent_at > now - ORPHANED_AFTER and alive and not unasked:
             continue
-        if _call_lose(call_id, now) and run_id is not None:
-            lost.append((run_id, stimulus_id))
-    if lost:
-        log.warning("calls_lost", count=len(lost))
-        stimuli_enqueue(lost)
-    return len(lost)
+        if not _call_lose(call_id, now):
+            continue
+        if run_id is not None:
+            stimuli.append((run_id, stimulus_id))
+        elif judging_id is not None:
+            judgements.append((judging_id, answer_id))
+    if stimuli or judgements:
+        log.warning("calls_lost", count=len(stimuli) + len(judgements))
+        stimuli_enqueue(stimuli)
+        judgements_enqueue(judgements)
+    return len(stimuli) + len(judgements)
 
 
 @transaction.atomic
@@ -490,14 +510,15 @@ def _call_lose(call_id: int, now: datetime) -> bool:
     """Mark a call as lost, unless its reply has come in the meantime. It counts with the most that it can cost."""
     call = (
         Call.objects.select_for_update(of=("self",), no_key=True)
-        .select_related("price", "run__experiment")
+        .select_related("price", "run__experiment", "judging")
         .filter(pk=call_id, state=Call.State.IN_FLIGHT)
         .first()
     )
     if call is None:
         return False
-    if call.run is not None:  # a judge's call settles its money with its own work
-        _money_settle(call, None, call.run.experiment)
+    purse = call.run.experiment if call.run is not None else call.judging
+    if purse is not None:
+        call_money_settle(call, None, purse)
     held = call.reserved if call.reserved is not None else bound(call.request, call.price).value
     Call.objects.filter(pk=call_id).update(
         state=Call.State.LOST,

@@ -31,17 +31,33 @@ def cap_obstacle(config: ModelConfig, currency: str, prompt: str, price: Price |
 
 
 def estimates_of(
-    configs: Sequence[ModelConfig], *, prompt: str, stimuli: Sequence[str], runs: int, max_attempts: int, currency: str
+    configs: Sequence[ModelConfig],
+    *,
+    prompt: str,
+    stimuli: Sequence[str],
+    runs: int,
+    max_attempts: int,
+    currency: str,
+    purpose: str = Call.Purpose.ANSWER,
 ) -> list[Estimate]:
-    """One for each configuration. Two queries for each."""
+    """One for each configuration. Two queries for each. `purpose`: of the earlier calls that say how many tokens."""
     return [
-        _estimate(config, prompt, stimuli, runs=runs, max_attempts=max_attempts, currency=currency)
+        _estimate(
+            config, prompt, stimuli, runs=runs, max_attempts=max_attempts, currency=currency, purpose=purpose
+        )
         for config in configs
     ]
 
 
 def _estimate(
-    config: ModelConfig, prompt: str, stimuli: Sequence[str], *, runs: int, max_attempts: int, currency: str
+    config: ModelConfig,
+    prompt: str,
+    stimuli: Sequence[str],
+    *,
+    runs: int,
+    max_attempts: int,
+    currency: str,
+    purpose: str,
 ) -> Estimate:
     price = price_at(config, price_day(timezone.now()))
     bounds = [bound(question_body(config, prompt.replace("{words}", text)), price) for text in stimuli]
@@ -52,7 +68,7 @@ def _estimate(
     )
     earlier = Call.objects.filter(
         config=config,
-        purpose=Call.Purpose.ANSWER,
+        purpose=purpose,
         state__in=[Call.State.OK, Call.State.BAD_REPLY],
         input_tokens__isnull=False,
         output_tokens__isnull=False,

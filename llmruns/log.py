@@ -46,6 +46,7 @@ class Filter:
     kind: str = ""
     purpose: str = ""
     text: str = ""
+    judging: int | None = None
 
     @property
     def is_set(self) -> bool:
@@ -72,6 +73,7 @@ def filter_read(query: QueryDict, *, experiment: int | None = None) -> Filter:
         state=one_of("state", Call.State.values),
         kind=one_of("kind", KINDS),
         purpose=one_of("purpose", Call.Purpose.values),
+        judging=whole(query.get("judging", "")),
         text=str(query.get("text", "")).replace("\x00", "").strip()[:LONGEST_SEARCH],
     )
 
@@ -89,6 +91,7 @@ def calls_found(study: Study, wanted: Filter) -> QuerySet[Call]:
         "state": wanted.state,
         "kind": wanted.kind,
         "purpose": wanted.purpose,
+        "judging_id": wanted.judging,
     }
     calls = calls.filter(**{name: value for name, value in exact.items() if value not in (None, "")})
     return calls.filter(raw_reply__icontains=wanted.text) if wanted.text else calls
@@ -115,7 +118,7 @@ def call_page(study: Study, wanted: Filter, number: Any) -> tuple[Page[Any], lis
     rows = (
         Call.objects.filter(pk__in=list(page.object_list))
         .defer(*HEAVY)
-        .select_related("config", "run__experiment", "stimulus", "price")
+        .select_related("config", "run__experiment", "stimulus", "price", "judging", "answer__stimulus")
         .order_by("-pk")
     )
     return page, [call_row(call) for call in rows]
@@ -142,7 +145,7 @@ def call_lines(study: Study, wanted: Filter) -> Iterator[str]:
     """One JSON object a line, oldest first, with everything that was sent and came back. Keys are blanked."""
     calls = (
         calls_found(study, wanted)
-        .select_related("config", "run__experiment", "stimulus", "price", "answer")
+        .select_related("config", "run__experiment", "stimulus", "price", "answer__stimulus", "judging")
         .order_by("pk")
     )
     for call in calls.iterator(chunk_size=CHUNK):
@@ -152,6 +155,7 @@ def call_lines(study: Study, wanted: Filter) -> Iterator[str]:
 def _line(call: Call) -> dict[str, Any]:
     cost = call_cost(call)
     run = call.run
+    stimulus = call.stimulus or (call.answer.stimulus if call.answer else None)  # what the judged answer is an answer to
     return {
         "call": call.pk,
         "purpose": call.purpose,
@@ -162,8 +166,10 @@ def _line(call: Call) -> dict[str, Any]:
         "model_requested": call.config.model,
         "model_reported": call.model_reported,
         "run": run.ordinal if run else None,
-        "position": call.stimulus.position if call.stimulus else None,
-        "stimulus": call.stimulus.text if call.stimulus else None,
+        "position": stimulus.position if stimulus else None,
+        "stimulus": stimulus.text if stimulus else None,
+        "judging_id": call.judging_id,
+        "judging": call.judging.title if call.judging else None,
         "answer": call.answer.blind_id if call.answer else None,
         "attempt": call.attempt,
         "state": call.state,
@@ -193,5 +199,7 @@ def _line(call: Call) -> dict[str, Any]:
 
 
 def lenient_verdict(call: Call) -> str | None:
-    """What a lenient reader would take out of a reply that is none of ours. Shown, never scored."""
+    """What a lenient reader would take out of a reply that is none of ours. Shown, never scored. Not of judges."""
+    if call.purpose == Call.Purpose.JUDGE:
+        return None
     return lenient_answer(call.raw_reply) if call.state == Call.State.BAD_REPLY and call.raw_reply else None

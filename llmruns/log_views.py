@@ -19,7 +19,7 @@ from llmruns.log import (
     filter_read,
     lenient_verdict,
 )
-from llmruns.models import Call, Experiment
+from llmruns.models import Call, Experiment, Judging
 from llmruns.parameters import parameter_rows
 from llmruns.wording import KINDS, model_difference
 from studies.access import SignedIn, unblinded_study
@@ -68,7 +68,10 @@ def _log(request: SignedIn, study: Study, wanted: Filter, experiment: Experiment
         # The newest page moves by itself while something is sent; a search would cost too much every time.
         "moving": page.number == 1
         and not wanted.text
-        and (going if experiment is None else going.filter(pk=experiment.pk)).exists(),
+        and (
+            (going if experiment is None else going.filter(pk=experiment.pk)).exists()
+            or (experiment is None and Judging.objects.filter(round__study=study, state=Judging.State.RUNNING).exists())
+        ),
     }
     return render(request, "llmruns/call_list.html", context)
 
@@ -101,7 +104,9 @@ def _pieces(lines: Iterator[str]) -> Iterator[str]:
 def call_detail(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     call = (
-        Call.objects.select_related("config", "run__experiment", "stimulus", "price")
+        Call.objects.select_related(
+            "config", "run__experiment", "stimulus", "price", "judging__model_judge__prompt", "answer__stimulus"
+        )
         .filter(config__study=study, pk=pk)
         .first()
     )

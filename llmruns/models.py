@@ -329,7 +329,12 @@ class ModelJudge(models.Model):
 
 
 class Judging(models.Model):
-    """A model judge's work on chosen answers, in a round of its own (purpose *automatic*)."""
+    """A model judge's work on chosen answers, in a round of its own (purpose *automatic*).
+
+    Paused: nothing more is sent, because a person said so, the cap is reached, or every further call would fail alike.
+    Incomplete: all that could be asked was asked, and some answer could not be judged for a technical reason. Both can
+    be resumed. A finished or cancelled one has closed its round.
+    """
 
     class State(models.TextChoices):
         RUNNING = "running", _("running")
@@ -351,6 +356,7 @@ class Judging(models.Model):
     currency = models.CharField(max_length=3, choices=Currency.choices, blank=True)
     spent = models.DecimalField(max_digits=16, decimal_places=8, default=0)
     reserved = models.DecimalField(max_digits=16, decimal_places=8, default=0)
+    waits_for_money = models.BooleanField(default=False)
     launch_key = models.UUIDField(null=True)
     launched_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     launched_at = models.DateTimeField(auto_now_add=True)
@@ -360,19 +366,34 @@ class Judging(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["model_judge", "launch_key"], name="judging_launched_once"),
             models.CheckConstraint(condition=Q(cap=None) | Q(currency__gt=""), name="judging_cap_has_a_currency"),
+            models.CheckConstraint(condition=Q(spent__gte=0, reserved__gte=0), name="judging_budget_is_not_negative"),
         ]
 
     def __str__(self) -> str:
         return self.title
 
+    @property
+    def study(self) -> Study:
+        return self.round.study
+
 
 class JudgingItem(models.Model):
-    """What is still to be judged. Like RunStimulus; an answer that shares its text with another is asked once."""
+    """What is still to be judged. Like RunStimulus; an answer that shares its text with another is asked once.
+
+    The item that is asked has `same_as` null; the others follow its state.
+    """
+
+    class State(models.TextChoices):
+        TODO = "todo", _("to be judged")
+        JUDGED = "judged", _("judged")
+        NO_VERDICT = "no_verdict", _("no reply in the required format")
+        GIVEN_UP = "given_up", _("given up for a technical reason")
+        REMOVED = "removed", _("taken out: the answer counts no more")
 
     judging = models.ForeignKey(Judging, on_delete=models.PROTECT, related_name="items")
     answer = models.ForeignKey(Answer, on_delete=models.PROTECT, related_name="judging_items")
     same_as = models.ForeignKey("self", on_delete=models.PROTECT, null=True, related_name="sharing")
-    state = models.CharField(max_length=10, choices=RunStimulus.State.choices, default=RunStimulus.State.TODO)
+    state = models.CharField(max_length=10, choices=State.choices, default=State.TODO)
     attempts = models.PositiveSmallIntegerField(default=0)
     failures = models.PositiveIntegerField(default=0)
     failing_since = models.DateTimeField(null=True)

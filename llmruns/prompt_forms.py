@@ -12,7 +12,8 @@ PROMPT_ERRORS = {
     "words": _("The text must say where the words go: {words}."),
     "long": _("The text is too long."),
     "same": _("The newest version says just this."),
-    "purpose": _("A prompt for judges has this name."),
+    "purpose": _("A prompt for something else has this name."),
+    "answer": _("The text must say where the answer goes: {answer}."),
 }
 
 

@@ -10,34 +10,47 @@ from llmruns.models import Prompt
 from studies.models import Study, User
 from studies.services import audit_record
 
-WORDS = "{words}"
+WORDS, ANSWER = "{words}", "{answer}"
 LONGEST = 20_000  # characters
 
 
 class PromptRefusedError(Exception):
-    """`reason` is one of: words ({words} is not in it), long, same (the newest version says just this), purpose."""
+    """`reason` is one of: words ({words} is not in it), answer ({answer} is not in a judge's), long, same (the newest
+    version says just this), purpose (the name is taken by prompts for something else)."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
         self.reason = reason
 
 
-def prompt_create(*, study: Study, slug: str, text: str, actor: User | None, note: str = "") -> Prompt:
+def prompt_create(
+    *,
+    study: Study,
+    slug: str,
+    text: str,
+    actor: User | None,
+    note: str = "",
+    purpose: str = Prompt.Purpose.ANSWER,
+) -> Prompt:
     """The next version of the study's prompt of this name, or its first. Raises PromptRefusedError."""
     if WORDS not in text:
         raise PromptRefusedError("words")
+    if purpose == Prompt.Purpose.JUDGE and ANSWER not in text:
+        raise PromptRefusedError("answer")
     if len(text) > LONGEST:
         raise PromptRefusedError("long")
     try:
         with transaction.atomic():
             Study.objects.select_for_update(no_key=True).get(pk=study.pk)
             newest = Prompt.objects.filter(study=study, slug=slug).order_by("-version").first()
-            if newest is not None and newest.purpose != Prompt.Purpose.ANSWER:
+            if newest is not None and newest.purpose != purpose:
                 raise PromptRefusedError("purpose")
             if newest is not None and newest.text == text:
                 raise PromptRefusedError("same")
             version = newest.version + 1 if newest is not None else 1
-            prompt = Prompt.objects.create(study=study, slug=slug, version=version, text=text, note=note)
+            prompt = Prompt.objects.create(
+                study=study, slug=slug, version=version, text=text, note=note, purpose=purpose
+            )
             audit_record(
                 actor=actor, study=study, action="prompt_create", target=prompt, detail={"prompt": str(prompt)}
             )

@@ -11,17 +11,25 @@ log = structlog.get_logger(__name__)
 
 QUEUE = "llm"
 TASK = "llmruns.tasks.stimulus_ask"
+JUDGE_TASK = "llmruns.tasks.answer_judge"
 WAKE_TASK = "llmruns.tasks.limit_wake"
 
 
 def stimuli_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None = None) -> None:
     """One message for each (run id, stimulus id). A broker that is away loses nothing: workers look for lost work."""
+    _enqueue(TASK, pairs, countdown)
+
+
+def judgements_enqueue(pairs: Iterable[tuple[int, int]], *, countdown: float | None = None) -> None:
+    """One message for each (judging id, answer id), likewise."""
+    _enqueue(JUDGE_TASK, pairs, countdown)
+
+
+def _enqueue(task: str, pairs: Iterable[tuple[int, int]], countdown: float | None) -> None:
     try:
         with current_app.producer_pool.acquire(block=True) as producer:
-            for run_id, stimulus_id in pairs:
-                current_app.send_task(
-                    TASK, args=[run_id, stimulus_id], queue=QUEUE, countdown=countdown, producer=producer
-                )
+            for pair in pairs:
+                current_app.send_task(task, args=list(pair), queue=QUEUE, countdown=countdown, producer=producer)
     except (OperationalError, OSError) as error:
         log.warning("broker_unreachable", error=type(error).__name__)
 

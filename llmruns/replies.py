@@ -37,15 +37,23 @@ def parse_reply(raw: str) -> Reply:
     since fences and </think> also occur inside strings. `error` is `empty` for a blank reply (or nothing
     after the reasoning), else `format`. Never raises on a str. Source: DESIGN, "A model's reply".
     """
+    parsed, error = reply_object(raw)
+    if parsed is None:
+        return Reply(None, error)
+    answer = _answer(parsed)
+    return Reply(None, "format") if answer is None else Reply(answer, None)
+
+
+def reply_object(raw: str) -> tuple[dict[str, Any] | None, ErrorKind]:
+    """The one strict JSON object that a reply is, numbers in it as floats; without one the kind of its failure."""
     whole = _trim(raw)
     if not whole:
-        return Reply(None, "empty")
+        return None, "empty"
     for candidate in _candidates(whole):
         parsed = _load(candidate)
         if parsed is not None:
-            answer = _answer(parsed)
-            return Reply(None, "format") if answer is None else Reply(answer, None)
-    return Reply(None, "empty" if whole.endswith(_THOUGHT_END) else "format")
+            return parsed, "format"
+    return None, "empty" if whole.endswith(_THOUGHT_END) else "format"
 
 
 def classify_reply(raw: str | None, finish_reason: str | None, refusal: str | None = None) -> Reply:
@@ -57,14 +65,20 @@ def classify_reply(raw: str | None, finish_reason: str | None, refusal: str | No
     length limit; one that does not is truncated. A refusal written as plain content is `format`: nobody
     judges what it means.
     """
-    if refusal:
-        return Reply(None, "refused")
-    if finish_reason == "content_filter":
-        return Reply(None, "filtered")
+    stopped = stopped_kind(finish_reason, refusal)
+    if stopped is not None:
+        return Reply(None, stopped)
     reply = parse_reply(raw or "")
     if reply.error is not None and finish_reason == "length":
         return Reply(None, "truncated")
     return reply
+
+
+def stopped_kind(finish_reason: str | None, refusal: str | None) -> ErrorKind | None:
+    """The kind of failure that stands above whatever the content is."""
+    if refusal:
+        return "refused"
+    return "filtered" if finish_reason == "content_filter" else None
 
 
 def _trim(text: str) -> str:

@@ -28,14 +28,15 @@ from llmruns.calls import (
 from llmruns.catalogue import entry_find
 from llmruns.credentials import CredentialUnusableError, key_of
 from llmruns.estimate import cap_obstacle
+from llmruns.judging import judgings_settle
 from llmruns.keys import KeyNameRefusedError, key_name_is_allowed
 from llmruns.models import Call, Credential, Currency, Experiment, ModelConfig, Prompt, Run, RunStimulus
 from llmruns.parameters import extra_body_problem
 from llmruns.pricing import LARGEST, price_at, price_day
 from llmruns.providers.base import ProviderReply
-from llmruns.queue import queue_length, stimuli_enqueue
+from llmruns.queue import judgements_enqueue, queue_length, stimuli_enqueue
 from llmruns.replies import classify_reply
-from llmruns.sending import work_due
+from llmruns.sending import judging_due, work_due
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -411,8 +412,11 @@ def work_recover(*, everything: bool) -> int:
     going = [Experiment.State.RUNNING, Experiment.State.PAUSED]
     for experiment_id in Experiment.objects.filter(state__in=going).values_list("pk", flat=True):
         experiment_settle(experiment_id=experiment_id)
-    due = work_due(overdue=timedelta(0) if everything else OVERDUE)
-    if not due or not (everything or queue_length() == 0):
+    judgings_settle()
+    overdue = timedelta(0) if everything else OVERDUE
+    stimuli, judgements = work_due(overdue=overdue), judging_due(overdue=overdue)
+    if not (stimuli or judgements) or not (everything or queue_length() == 0):
         return 0
-    stimuli_enqueue(due)
-    return len(due)
+    stimuli_enqueue(stimuli)
+    judgements_enqueue(judgements)
+    return len(stimuli) + len(judgements)

@@ -12,6 +12,7 @@ from django.db import Error, InterfaceError, OperationalError, connection
 
 from llmruns import sending
 from llmruns.calls import stimulus_work
+from llmruns.judge_calls import answer_work
 from llmruns.liveness import worker_lock_check
 from llmruns.services import work_recover
 
@@ -37,6 +38,12 @@ def stimulus_ask(run_id: int, stimulus_id: int) -> None:
             connection.close()
             time.sleep(wait)
     stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
+
+
+@shared_task
+def answer_judge(judging_id: int, answer_id: int) -> None:
+    """One call of one model judge about one answer, likewise."""
+    answer_work(judging_id=judging_id, answer_id=answer_id)
 
 
 @shared_task

@@ -102,6 +102,8 @@ class Round(models.Model):
     guideline_version = models.PositiveIntegerField(null=True)
     # An adjudication decides what this rating round left undecided.
     adjudicates = models.OneToOneField("self", on_delete=models.PROTECT, null=True, related_name="adjudication")
+    # Of an automatic round: whose judgements alone it holds. Null: the counting rules', one round for all of them.
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, null=True, related_name="rounds")
     created_at = models.DateTimeField(auto_now_add=True)
     closed_at = models.DateTimeField(null=True)
 
@@ -114,8 +116,11 @@ class Round(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["study", "rubric"],
-                condition=Q(purpose="automatic"),
-                name="round_one_automatic_per_study_rubric",
+                condition=Q(purpose="automatic", judge__isnull=True),
+                name="round_one_of_rules_per_study_rubric",
+            ),
+            models.CheckConstraint(
+                condition=Q(judge__isnull=True) | Q(purpose="automatic"), name="round_of_one_judge_is_automatic"
             ),
         ]
 

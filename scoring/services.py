@@ -229,7 +229,9 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
     # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
     # participant who begins, a call) does not wait for a results page.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC)
+    round_, _ = Round.objects.get_or_create(
+        study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=None
+    )
     judge = rule_judge(code="sequence_equal")
     live = {
         answer_id: (pk, value)
@@ -251,6 +253,12 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
     Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
     Judgement.objects.bulk_create(fresh, batch_size=5_000)
     return len(fresh)
+
+
+@transaction.atomic
+def automatic_round_create(*, study: Study, rubric: Rubric, judge: Judge) -> Round:
+    """A round for one automatic judge's work, which no rater's label reads (see selectors.HEARD)."""
+    return Round.objects.create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=judge)
 
 
 @transaction.atomic

@@ -301,7 +301,14 @@ def _store(
     batch = batch_create(report, survey, settings, actor, draft_key)
     newcomers = [person for person in people if person.participant is None]
     respondents = Respondent.objects.bulk_create(
-        [Respondent(study_id=survey.instrument.study_id, kind=Respondent.Kind.HUMAN) for _person in newcomers],
+        [
+            Respondent(
+                study_id=survey.instrument.study_id,
+                kind=Respondent.Kind.HUMAN,
+                third_parties=survey.third_party_document_id is not None,
+            )
+            for _person in newcomers
+        ],
         batch_size=BATCH,
     )
     participants = Participant.objects.bulk_create(

@@ -408,7 +408,11 @@ def _participant_create(survey: Survey, newcomer: Newcomer, secret: str) -> Part
         .exists()
     ):
         flags.append("id_elsewhere")
-    respondent = Respondent.objects.create(study=survey.instrument.study, kind=Respondent.Kind.HUMAN)
+    respondent = Respondent.objects.create(
+        study=survey.instrument.study,
+        kind=Respondent.Kind.HUMAN,
+        third_parties=survey.third_party_document_id is not None and Purpose.THIRD_PARTIES in newcomer.agreed,
+    )
     return Participant.objects.create(
         respondent=respondent,
         survey=survey,
