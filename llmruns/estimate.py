@@ -42,9 +42,7 @@ def estimates_of(
 ) -> list[Estimate]:
     """One for each configuration. Two queries for each. `purpose`: of the earlier calls that say how many tokens."""
     return [
-        _estimate(
-            config, prompt, stimuli, runs=runs, max_attempts=max_attempts, currency=currency, purpose=purpose
-        )
+        _estimate(config, prompt, stimuli, runs=runs, max_attempts=max_attempts, currency=currency, purpose=purpose)
         for config in configs
     ]
 

@@ -83,6 +83,15 @@ class Chosen:
     def of_people(self) -> int:
         return sum(not one.is_model for one in self.answers)
 
+    @property
+    def models(self) -> int:
+        return len(self.answers) - self.of_people()
+
+    @property
+    def left_out(self) -> int:
+        left = (self.refusals, self.no_consent, self.declined, self.in_open_sittings, self.not_counted)
+        return sum(left) + self.judged_before
+
     def own(self, config: ModelConfig) -> int:
         """How many the judge's own configuration has given."""
         return sum(one.respondent_id == config.respondent_id for one in self.answers)

@@ -155,7 +155,9 @@ def call_lines(study: Study, wanted: Filter) -> Iterator[str]:
 def _line(call: Call) -> dict[str, Any]:
     cost = call_cost(call)
     run = call.run
-    stimulus = call.stimulus or (call.answer.stimulus if call.answer else None)  # what the judged answer is an answer to
+    stimulus = call.stimulus or (
+        call.answer.stimulus if call.answer else None
+    )  # what the judged answer is an answer to
     return {
         "call": call.pk,
         "purpose": call.purpose,

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from llmruns import log_views, money_views, prompt_views, views, views_catalogue
+from llmruns import judge_views, log_views, money_views, prompt_views, views, views_catalogue
 
 STUDY = "studies/<slug:slug>"
 
@@ -24,6 +24,14 @@ urlpatterns = [
     path(f"{STUDY}/experiments/<int:pk>/cap/", money_views.experiment_cap, name="experiment_cap"),
     path(f"{STUDY}/prompts/", prompt_views.prompt_list, name="prompt_list"),
     path(f"{STUDY}/prompts/new/", prompt_views.prompt_new, name="prompt_new"),
+    path(f"{STUDY}/judgings/", judge_views.judging_list, name="judging_list"),
+    path(f"{STUDY}/judgings/<int:pk>/", judge_views.judging_detail, name="judging_detail"),
+    path(f"{STUDY}/judgings/<int:pk>/pause/", judge_views.judging_hold, name="judging_pause"),
+    path(f"{STUDY}/judgings/<int:pk>/resume/", judge_views.judging_continue, name="judging_resume"),
+    path(f"{STUDY}/judgings/<int:pk>/cancel/", judge_views.judging_stop, name="judging_cancel"),
+    path(f"{STUDY}/judgings/<int:pk>/cap/", judge_views.judging_cap, name="judging_cap"),
+    path(f"{STUDY}/judgings/prompts/", judge_views.judge_prompt_list, name="judge_prompt_list"),
+    path(f"{STUDY}/judgings/prompts/new/", judge_views.judge_prompt_new, name="judge_prompt_new"),
     path(f"{STUDY}/limits/", money_views.limit_list, name="limit_list"),
     path(f"{STUDY}/limits/<int:pk>/", money_views.limit_edit, name="limit_edit"),
     path(f"{STUDY}/limits/<int:pk>/remove/", money_views.limit_delete, name="limit_delete"),

@@ -51,7 +51,7 @@ from studies.access import research_study, unblinded_study
 from studies.models import Study, User
 
 
-def _missing_key(error: KeyMissingError) -> str:
+def missing_key(error: KeyMissingError) -> str:
     if isinstance(error, CredentialUnusableError):
         return _("The stored key “%(name)s” cannot be used: %(reason)s. Nothing was sent.") % {
             "name": error.name,
@@ -145,7 +145,7 @@ def experiment_new(request: HttpRequest, slug: str) -> HttpResponse:
         form.add_error("cap", _refused_words(error))
         return _experiment_form(request, study, form)
     except KeyMissingError as error:
-        form.add_error("configs", _missing_key(error))
+        form.add_error("configs", missing_key(error))
         return _experiment_form(request, study, form)
     except AddressRefusedError as error:
         form.add_error("configs", str(ADDRESS_ERRORS[error.reason]))
@@ -282,7 +282,7 @@ def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpRespons
             run_ids=named if "run" in request.POST else None,
         )
     except KeyMissingError as error:
-        messages.error(request, _missing_key(error))
+        messages.error(request, missing_key(error))
     except NotResumableError:
         messages.info(request, _("There was nothing to resume."))
     else:

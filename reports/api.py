@@ -16,6 +16,7 @@ from corpus.api import SITTING_LOOKUPS, InstrumentFilters, PositionFilter, Sitti
 from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from reports.exports import EXPOSURE
+from reports.judging_agreement import model_judge_names
 from reports.results_json import ResultsSerializer, results_document
 from reports.selectors import Results, instruments_of, results_of, rubric_of
 from scoring.models import Judge, Judgement, Round, Rubric
@@ -203,7 +204,9 @@ class JudgementSerializer(StudyRowSerializer):
     standing = serializers.ChoiceField(Sitting.Standing.choices, source="answer.sitting.standing")
     round = serializers.IntegerField(source="round_id")
     purpose = serializers.ChoiceField(Round.Purpose.choices, source="round.purpose")
-    judge = serializers.SerializerMethodField(help_text="a rater's pseudonym, or the name of the rule")
+    judge = serializers.SerializerMethodField(
+        help_text="a rater's pseudonym, a model judge's model and prompt, or the name of the rule"
+    )
     judge_kind = serializers.ChoiceField(Judge.Kind.choices, source="judge.kind")
     criterion = serializers.CharField(source="criterion.code")
     value = serializers.FloatField(help_text="on the criterion's scale")
@@ -220,7 +223,7 @@ class JudgementSerializer(StudyRowSerializer):
 
     def get_judge(self, row: Judgement) -> str:
         rule = getattr(row.judge, "rule", None)
-        name = self.context["raters"].get(row.judge_id) or (rule and rule.code)
+        name = self.context["judges"].get(row.judge_id) or (rule and rule.code)
         return name or f"{row.judge.kind}-{row.judge_id}"
 
     def get_reason(self, row: Judgement) -> str | None:
@@ -270,10 +273,12 @@ class JudgementsViewSet(StudyListViewSet, JudgedViewSet):
         )
 
     def get_serializer_context(self) -> dict[str, Any]:
-        """One query: the raters' pseudonyms."""
+        """Two queries: the raters' pseudonyms, and what model judges are called."""
         context = super().get_serializer_context()
-        raters = Rater.objects.filter(study=self.study) if context["study"] else Rater.objects.none()
-        return {**context, "raters": dict(raters.values_list("judge_id", "pseudonym"))}
+        if not context["study"]:
+            return {**context, "judges": {}}
+        raters = Rater.objects.filter(study=self.study).values_list("judge_id", "pseudonym")
+        return {**context, "judges": model_judge_names(self.study) | dict(raters)}
 
 
 # --- of one instrument: labels, scores, results ------------------------------------------------------------------

@@ -26,6 +26,7 @@ from reports.judgement_exports import (
     skip_rows,
     skips_of,
 )
+from reports.judging_agreement import model_judge_names
 from reports.selectors import instruments_of, results_of, rubric_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
@@ -319,8 +320,8 @@ def _judgements(study: Study) -> QuerySet[Judgement]:
 
 
 def _judge_names(study: Study) -> dict[int, str]:
-    """Raters by pseudonym. Whoever else judges is named after its kind and number."""
-    return dict(Rater.objects.filter(study=study).values_list("judge_id", "pseudonym"))
+    """Raters by pseudonym, model judges by model and prompt. Who else judges is named after its kind and number."""
+    return model_judge_names(study) | dict(Rater.objects.filter(study=study).values_list("judge_id", "pseudonym"))
 
 
 def judgement_rows(study: Study, rubric: Rubric) -> Rows:

@@ -1,17 +1,20 @@
 from django.urls import path
 
 from annotation import import_views
+from llmruns import judge_views
 from reports import (
     agreement_views,
     dashboard_views,
     export_views,
     flow_views,
+    judging_views,
     label_views,
     prompt_views,
     quality_views,
     result_views,
     withdrawal_views,
 )
+from reports.judging_agreement import CampaignAnswers
 from surveys.import_known import respondents_named
 
 urlpatterns = [
@@ -69,6 +72,15 @@ urlpatterns = [
         {"named": respondents_named},
         name="judgement_confirm",
     ),
+    # Which answers a campaign holds, a layer beside that of the models may know: it is handed in here.
+    path(
+        "studies/<slug:slug>/judgings/new/",
+        judge_views.judging_new,
+        {"sources": CampaignAnswers()},
+        name="judging_new",
+    ),
+    path("studies/<slug:slug>/judgings/<int:pk>/agreement/", judging_views.judging_agreement, name="judging_agreement"),
+    path("studies/<slug:slug>/judgings/<int:pk>/judgements.csv", judging_views.judging_csv, name="judging_csv"),
     path("studies/<slug:slug>/flow/", flow_views.flow, name="flow"),
     path("studies/<slug:slug>/flow/flow.json", flow_views.flow_vega, name="flow_vega"),
     path("studies/<slug:slug>/flow/flow.csv", flow_views.flow_csv, name="flow_csv"),

@@ -18,6 +18,7 @@ from corpus.display import display_text
 from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.quoting import Quoted
 from corpus.services import sitting_withdraw, standing_reasons_blank
+from llmruns.removal import judged_answers_remove
 from scoring.services import reasons_blank
 from studies.models import Study, User
 from studies.services import audit_quotations_blank, audit_record
@@ -63,6 +64,10 @@ def _campaigns(found: Withdrawal) -> int:
     return answers_remove(answer_ids=found.answer_ids)
 
 
+def _judge_calls(found: Withdrawal) -> int:
+    return judged_answers_remove(answer_ids=found.answer_ids)
+
+
 def _notes(found: Withdrawal) -> int:
     blank = found.quoted.out_of
     return (
@@ -82,12 +87,13 @@ def _drafts(found: Withdrawal) -> int:
     return drafts_discard(study=found.study) + judgement_drafts_discard(study=found.study)
 
 
-# In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: replies of a
-# model judge, frozen releases (a successor without the person replaces them), classifiers (flagged as trained on
-# withdrawn answers). Whoever brings one of these tables adds its step here.
+# In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: frozen
+# releases (a successor without the person replaces them), classifiers (flagged as trained on withdrawn answers).
+# Whoever brings one of these tables adds its step here.
 STEPS: tuple[tuple[str, Step], ...] = (
     ("sittings", _sittings),
     ("campaign_answers", _campaigns),
+    ("judge_calls", _judge_calls),
     ("notes", _notes),
     ("participant", _participant),
     ("import_drafts", _drafts),

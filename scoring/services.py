@@ -229,9 +229,7 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
     # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
     # participant who begins, a call) does not wait for a results page.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    round_, _ = Round.objects.get_or_create(
-        study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=None
-    )
+    round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=None)
     judge = rule_judge(code="sequence_equal")
     live = {
         answer_id: (pk, value)

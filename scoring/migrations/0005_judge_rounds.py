@@ -5,28 +5,36 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('scoring', '0004_importing'),
-        ('studies', '0001_initial'),
+        ("scoring", "0004_importing"),
+        ("studies", "0001_initial"),
     ]
 
     operations = [
         migrations.RemoveConstraint(
-            model_name='round',
-            name='round_one_automatic_per_study_rubric',
+            model_name="round",
+            name="round_one_automatic_per_study_rubric",
         ),
         migrations.AddField(
-            model_name='round',
-            name='judge',
-            field=models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='rounds', to='scoring.judge'),
+            model_name="round",
+            name="judge",
+            field=models.ForeignKey(
+                null=True, on_delete=django.db.models.deletion.PROTECT, related_name="rounds", to="scoring.judge"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='round',
-            constraint=models.UniqueConstraint(condition=models.Q(('judge__isnull', True), ('purpose', 'automatic')), fields=('study', 'rubric'), name='round_one_of_rules_per_study_rubric'),
+            model_name="round",
+            constraint=models.UniqueConstraint(
+                condition=models.Q(("judge__isnull", True), ("purpose", "automatic")),
+                fields=("study", "rubric"),
+                name="round_one_of_rules_per_study_rubric",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='round',
-            constraint=models.CheckConstraint(condition=models.Q(('judge__isnull', True), ('purpose', 'automatic'), _connector='OR'), name='round_of_one_judge_is_automatic'),
+            model_name="round",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("judge__isnull", True), ("purpose", "automatic"), _connector="OR"),
+                name="round_of_one_judge_is_automatic",
+            ),
         ),
     ]

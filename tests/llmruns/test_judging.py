@@ -1,52 +1,26 @@
 """A model judges answers: which ones, what it is sent, what comes of its replies, and what that costs."""
 
 import json
-import uuid
 from collections.abc import Callable
-from datetime import date, timedelta
-from decimal import Decimal
 
 import pytest
 from django.utils import timezone
 
-from annotation.services import campaign_close
-from corpus.models import Answer, Instrument, Respondent, Sitting
-from corpus.services import sittings_set_standing
-from llmruns import judge_calls
-from llmruns.budget import cap_set, experiment_pause
-from llmruns.calls import calls_sweep
-from llmruns.judge_calls import answer_work, judgement_claim, judgement_record
-from llmruns.judge_choosing import Selection, chosen
+from corpus.models import Instrument, Respondent, Sitting
+from llmruns.judge_calls import answer_work
+from llmruns.judge_choosing import Selection
 from llmruns.judging import (
-    JudgingChangedError,
-    JudgingNotResumableError,
-    JudgingRefusedError,
-    judging_cancel,
     judging_launch,
-    judging_resume,
 )
-from llmruns.keys import KeyMissingError
-from llmruns.models import Call, Judging, JudgingItem, ModelConfig, Price
-from llmruns.prompts import prompt_create
-from llmruns.removal import judged_answers_remove
+from llmruns.models import Call, Judging, JudgingItem, ModelConfig
 from llmruns.sending import due_judgements
-from llmruns.services import model_config_create, work_recover
 from scoring.models import Judgement, Round
-from scoring.selectors import labels_of
-from scoring.services import children_rubric, paper_rubric, rules_apply
+from scoring.services import paper_rubric
 from studies.models import AuditEntry
-from tests.annotation.factories import NO, YES, give, make_campaign, make_rater, make_sitting, post
+from tests.annotation.factories import make_sitting
 from tests.chat_server import (
-    BROKEN,
-    EMPTY,
-    FILTERED,
-    REFUSED,
-    TRUNCATED,
-    WRONG_KEY,
     ChatServer,
     completion,
-    failure,
-    rate_limited,
 )
 from tests.conftest import Cast
 
@@ -102,9 +76,7 @@ def work(judging: Judging, *, rounds: int = 60) -> None:
 def said(judging: Judging) -> dict[tuple[str, str], float]:
     """By answer text and criterion."""
     rows = Judgement.objects.filter(round=judging.round_id, retracted_at=None)
-    return {
-        (text, code): value for text, code, value in rows.values_list("answer__text", "criterion__code", "value")
-    }
+    return {(text, code): value for text, code, value in rows.values_list("answer__text", "criterion__code", "value")}
 
 
 def test_every_answer_gets_one_judgement_on_each_judged_criterion(
