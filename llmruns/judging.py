@@ -103,7 +103,7 @@ def judging_launch(
             judging = Judging.objects.create(
                 model_judge=judge,
                 round=automatic_round_create(study=study, rubric=rubric, judge=judge.judge),
-                title=title or f"{config.label} · {rubric.title}"[:200],
+                title=title or f"{config.label} · {selection.instrument.title}"[:200],
                 selection=_described(selection, found),
                 max_attempts=max_attempts,
                 deadline=deadline,

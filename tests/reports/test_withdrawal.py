@@ -327,6 +327,7 @@ def test_what_is_left_of_a_person(person: Participant) -> None:
         "way": "receipt",
         "sittings": 1,
         "campaign_answers": 0,
+        "judge_calls": 0,
         "notes": 0,
         "participant": 1,
         "import_drafts": 0,
