@@ -361,6 +361,7 @@ class RunsViewSet(StudyReadViewSet):
 
 class CallFilters(OfExperimentFilters, PositionFilter):
     run_id = WholeNumberField(min_value=1, max_value=LARGEST_ID, required=False)
+    judging_id = WholeNumberField(min_value=1, max_value=LARGEST_ID, required=False)
     purpose = serializers.ChoiceField(Call.Purpose.choices, required=False)
     state = serializers.ChoiceField(Call.State.choices, required=False)
 
@@ -377,6 +378,10 @@ class CallSerializer(StudyRowSerializer):
     run_id = serializers.IntegerField(allow_null=True)
     run = serializers.IntegerField(source="run.ordinal", allow_null=True, help_text="number of the run")
     position = serializers.IntegerField(source="stimulus.position", allow_null=True, help_text="number of the stimulus")
+    judging_id = serializers.IntegerField(allow_null=True, help_text="of a model judge's call: its judging")
+    answer = serializers.UUIDField(
+        source="answer.blind_id", allow_null=True, help_text="of a model judge's call: the answer that it is about"
+    )
     attempt = serializers.IntegerField(allow_null=True, help_text="null where the call cost none")
     state = serializers.ChoiceField(Call.State.choices)
     kind = serializers.CharField(help_text="what was wrong with a bad or failed one; may be empty")
@@ -430,6 +435,6 @@ class CallsViewSet(StudyReadViewSet):
         }
         chosen = {names.get(name, name): value for name, value in self.chosen.items()}
         calls = Call.objects.filter(config__study=self.study, **chosen).select_related(
-            "run__experiment", "config", "stimulus"
+            "run__experiment", "config", "stimulus", "answer"
         )
         return calls if self.action == "retrieve" else calls.defer("request", "response", "raw_body", "raw_reply")

@@ -24,6 +24,10 @@ JUDGING_ERRORS = {
     "many": _("More answers than one judging can hold: draw a sample or choose fewer."),
     "cap": _("An amount above zero, in one of the currencies."),
 }
+JUDGING_CAP_ERRORS = {
+    "uncapped": _("The judging was launched without a cap; it can be paused or cancelled."),
+    "ended": _("The judging was cancelled."),
+}
 KINDS = [
     ("", _("people and models")),
     (Respondent.Kind.HUMAN, _("people only")),

@@ -23,7 +23,7 @@ from llmruns.estimate import Estimate, estimates_of
 from llmruns.forms import ADDRESS_ERRORS
 from llmruns.judge_calls import GOING
 from llmruns.judge_choosing import Chosen, Selection, chosen
-from llmruns.judge_forms import JUDGING_ERRORS, JudgePromptForm, JudgingForm
+from llmruns.judge_forms import JUDGING_CAP_ERRORS, JUDGING_ERRORS, JudgePromptForm, JudgingForm
 from llmruns.judge_prompts import (
     codes_missing,
     judge_message,
@@ -49,7 +49,7 @@ from llmruns.money_forms import CAP_ERRORS, CAP_PROBLEMS, CapForm
 from llmruns.prompt_forms import PROMPT_ERRORS
 from llmruns.prompts import PromptRefusedError, prompt_create
 from llmruns.views import missing_key
-from llmruns.wording import kind_words, remedy
+from llmruns.wording import judging_remedy, kind_words
 from scoring.models import Rubric
 from scoring.services import RUBRICS, paper_rubric
 from studies.access import SignedIn, is_blinded, research_study, unblinded_study
@@ -243,7 +243,7 @@ def judging_detail(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "named": "" if blinded else judging.selection.get("asked", {}).get("named", ""),
         "numbers": None if blinded else judging.selection.get("numbers"),
         "problem_words": kind_words(judging.problem),
-        "problem_remedy": remedy(judging.problem),
+        "problem_remedy": judging_remedy(judging.problem),
         "resumable": judging.state in RESUMABLE,
         "running": judging.state == Judging.State.RUNNING,
         "cancellable": judging.state in (*GOING, Judging.State.INCOMPLETE),
@@ -301,7 +301,7 @@ def judging_cap(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     try:
         cap_set(experiment=judging, cap=form.cleaned_data["cap"], actor=request.user)
     except CapRefusedError as error:
-        messages.error(request, str(CAP_ERRORS[error.reason]))
+        messages.error(request, str(JUDGING_CAP_ERRORS.get(error.reason) or CAP_ERRORS[error.reason]))
     else:
         messages.success(request, _("The cap is changed. What is paused goes on when you resume it."))
     return redirect("judging_detail", slug, pk)

@@ -63,6 +63,13 @@ PAUSED_REMEDIES: dict[str, Promise] = {
     "cap": _("Raise the cap, then resume; or cancel."),
     "unbounded": _("See to a price in the cap's currency for every model, then resume."),
 }
+# The same, of a judging: there the answers are there already.
+JUDGING_REMEDIES: dict[str, Promise] = {
+    "person": _("Resume when you like: only what has no judgement yet is asked."),
+    "cap": _("Raise the cap, then resume; or cancel."),
+    "unbounded": _("See to a price in the cap's currency, then resume."),
+}
+JUDGING_WAIT = _("Resume when the provider works again: only what has no judgement yet is asked.")
 WAIT_AND_RESUME = _("Resume when the provider works again: only what has no answer is asked.")
 
 
@@ -73,6 +80,10 @@ def kind_words(kind: str) -> str:
 
 def remedy(kind: str) -> str:
     return str(REMEDIES.get(kind) or PAUSED_REMEDIES.get(kind, WAIT_AND_RESUME))
+
+
+def judging_remedy(kind: str) -> str:
+    return str(REMEDIES.get(kind) or JUDGING_REMEDIES.get(kind, JUDGING_WAIT))
 
 
 _SNAPSHOT = re.compile(r"([-@:](\d{4}-\d{2}-\d{2}|\d{2}-\d{2}|\d{8}|\d{6}|\d{4}|\d{3})|:\d+(\.\d+)+)$")

@@ -174,17 +174,21 @@ def agreement_of(judging: Judging, said: Sequence[Said]) -> JudgingAgreement:
     )
 
 
+def _belongs(one: Said, group: str) -> bool:
+    if group == "own":
+        return one.is_own
+    kinds = {"people": Respondent.Kind.HUMAN, "models": Respondent.Kind.MODEL}
+    return group == "all" or one.kind == kinds[group]
+
+
 def _figure(said: Sequence[Said], criterion: Criterion, group: str) -> Concordance:
-    belongs = {
-        "all": lambda one: True,
-        "people": lambda one: one.kind == Respondent.Kind.HUMAN,
-        "models": lambda one: one.kind == Respondent.Kind.MODEL,
-        "own": lambda one: one.is_own,
-    }[group]
     pairs = [
         (one.label, one.value)
         for one in said
-        if one.criterion.pk == criterion.pk and one.basis in BY_RATERS and one.label is not None and belongs(one)
+        if one.criterion.pk == criterion.pk
+        and one.basis in BY_RATERS
+        and one.label is not None
+        and _belongs(one, group)
     ]
     return concordance(pairs, criterion.scale)
 
