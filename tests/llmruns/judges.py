@@ -12,6 +12,11 @@ from scoring.models import Judgement
 from tests.annotation.factories import make_sitting
 from tests.chat_server import Behaviour, completion
 
+# Routes of this app and of the one above whose visitors tests/llmruns/test_judge_pages.py refuses.
+ACTIONS = ("judging_pause", "judging_resume", "judging_cancel", "judging_cap")
+OF_ONE = ("judging_detail", "judging_agreement", "judging_csv")
+OF_ALL = ("judging_list", "judge_prompt_list", "judge_prompt_new", "judging_new")
+
 GOOD = ("кошка сидит на столе", "мышь бежит от кошки", "дети, которые играли во дворе, были счастливы")
 
 

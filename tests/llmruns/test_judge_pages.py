@@ -14,7 +14,7 @@ from studies.models import Blinding
 from tests.annotation.factories import YES, give, make_campaign, make_rater, post
 from tests.chat_server import ChatServer, completion
 from tests.conftest import Cast
-from tests.llmruns.judges import GOOD, model, person, verdict, work
+from tests.llmruns.judges import ACTIONS, GOOD, OF_ALL, OF_ONE, model, person, verdict, work
 
 SCRIPT = "<script>alert(1)</script> кошка сидит на столе"
 
@@ -195,9 +195,6 @@ def test_hostile_text_is_shown_as_text(
         assert "<script>alert" not in page and "alert(1)" in page
 
 
-ACTIONS = ("judging_pause", "judging_resume", "judging_cancel", "judging_cap")
-
-
 def test_pause_resume_cap_and_cancel(
     client: Client, cast: Cast, instrument: Instrument, judge: ModelConfig, answers: Sitting
 ) -> None:
@@ -225,9 +222,9 @@ def test_strangers_raters_and_others_are_refused(
         assert other.post(NEW, data).status_code == 404
         for action in ACTIONS:
             assert other.post(reverse(action, args=["ours", judging.pk]), {"cap": "1"}).status_code == 404
-        for name in ("judging_detail", "judging_agreement", "judging_csv"):
+        for name in OF_ONE:
             assert other.get(reverse(name, args=["ours", judging.pk])).status_code == 404
-        for name in ("judging_list", "judge_prompt_list", "judge_prompt_new", "judging_new"):
+        for name in OF_ALL:
             assert other.get(reverse(name, args=["ours"])).status_code == 404
         prompt = {"slug": "mine", "text": "{words} {answer}", "note": "", "step": "save"}
         assert other.post(reverse("judge_prompt_new", args=["ours"]), prompt).status_code == 404
@@ -235,7 +232,7 @@ def test_strangers_raters_and_others_are_refused(
     assert judging.state == "running" and Judging.objects.count() == 1 and server.seen == []
     assert not Prompt.objects.filter(slug="mine").exists()
     # Bob's own study knows no judging of another.
-    for name in ("judging_detail", "judging_agreement", "judging_csv"):
+    for name in OF_ONE:
         assert cast.client(cast.bob).get(reverse(name, args=["theirs", judging.pk])).status_code == 404
     assert cast.client(cast.bob).post(reverse("judging_cancel", args=["theirs", judging.pk])).status_code == 404
 
