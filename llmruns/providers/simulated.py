@@ -11,6 +11,7 @@ from corpus.builtin import FOLDER
 from corpus.importing import read_stimuli
 from corpus.simulation import simulated_kind, variants
 from llmruns.providers.base import Endpoint, Exchange, ProviderReply, Question, ServerError
+from llmruns.providers.simulated_judge import simulated_judgement
 
 BAD_FORMAT = 0.06  # how often the reply is not in the required format, so that attempts are seen to be counted
 SERVER_ERROR = 0.01
@@ -32,8 +33,9 @@ class Simulated:
         if self._random.random() < SERVER_ERROR:
             raise ServerError("simulated", exchange=Exchange(503, b"simulated", sent=True))
         prompt: str = body["messages"][0]["content"]
-        text = self._answer(prompt, skill=float(body["model"].rpartition("-")[2]))
-        reply = json.dumps({"results": text}, ensure_ascii=False)
+        skill = float(body["model"].rpartition("-")[2])
+        judgement = simulated_judgement(prompt, self._stimuli, skill=skill, rng=self._random)
+        reply = json.dumps(judgement or {"results": self._answer(prompt, skill=skill)}, ensure_ascii=False)
         if self._random.random() < BAD_FORMAT:
             reply = f"Вот исправленное предложение: {reply}"
         document = {

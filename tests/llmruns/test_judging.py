@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import sittings_set_standing
+from corpus.simulation import truth_of, variants
 from llmruns import judge_calls
 from llmruns.budget import cap_set, experiment_pause
 from llmruns.calls import calls_sweep
@@ -30,6 +31,7 @@ from llmruns.prompts import prompt_create
 from llmruns.removal import judged_answers_remove
 from llmruns.sending import due_judgements, judging_due
 from llmruns.services import model_config_create, work_recover
+from reports.simulation import simulate_people, simulation_begin
 from scoring.models import Judgement, Round
 from scoring.selectors import labels_of
 from scoring.services import children_rubric, paper_rubric, rules_apply
@@ -643,3 +645,29 @@ def test_an_answer_is_what_a_model_says_of_it_and_stays_as_it_was(instrument: In
     before = list(Answer.objects.order_by("pk").values())
     work(launch())
     assert list(Answer.objects.order_by("pk").values()) == before
+
+
+def test_the_simulated_model_judges_in_a_simulated_study(cast: Cast) -> None:
+    simulation = simulation_begin(slug="made-up", actor=cast.alice, seed=3)
+    simulate_people(simulation, people=2)
+    config = model_config_create(
+        study=simulation.study,
+        label="Made up",
+        base_url="",
+        model="simulated-1.0",
+        provider="simulated",
+        actor=cast.alice,
+    )
+    judging = judging_launch(
+        study=simulation.study,
+        config=config,
+        rubric=paper_rubric(),
+        selection=Selection(instrument=simulation.instrument),
+        actor=cast.alice,
+    )
+    work(judging)
+    assert judging.state == "finished" and judging.items.count() > 20
+    rows = Judgement.objects.filter(round=judging.round_id, criterion__code="grammatical")
+    stimuli = {one.pk: variants(one.text, one.original) for one in simulation.instrument.stimuli.all()}
+    for row in rows.select_related("answer"):
+        assert row.value == truth_of(row.answer.text, stimuli[row.answer.stimulus_id]).grammatical

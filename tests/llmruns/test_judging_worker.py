@@ -1,7 +1,9 @@
 """A real worker that judges, killed in the middle."""
 
+import threading
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 
@@ -75,3 +77,29 @@ def test_a_killed_worker_loses_only_what_was_in_flight(
     judging.refresh_from_db()
     assert (judging.spent, judging.reserved) == (Decimal(0), Decimal(0)), "there is no cap to hold"
     assert KEY not in log.read_text(encoding="utf-8", errors="replace")
+
+
+def test_two_windows_that_launch_at_once_launch_once(
+    cast: Cast, instrument: Instrument, config: ModelConfig, prefix: str
+) -> None:
+    model(instrument)
+    key, rubric = uuid.uuid4(), paper_rubric()
+    start = threading.Barrier(2)
+
+    def launch(_: int) -> int:
+        try:
+            start.wait(30)
+            return judging_launch(
+                study=cast.study,
+                config=config,
+                rubric=rubric,
+                selection=Selection(instrument=instrument),
+                actor=cast.alice,
+                launch_key=key,
+            ).pk
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(2) as pool:
+        found = set(pool.map(launch, range(2)))
+    assert len(found) == 1 == Judging.objects.count() and Judging.objects.get().items.count() == 3
