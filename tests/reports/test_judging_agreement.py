@@ -4,8 +4,10 @@ import csv
 import io
 import uuid
 from collections.abc import Mapping
+from importlib import import_module
 
 import pytest
+from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
@@ -201,6 +203,15 @@ def test_a_consent_that_was_not_asked_for_is_none(cast: Cast, survey: Survey) ->
     Survey.objects.filter(pk=survey.pk).update(third_party_document=None)
     participant_start(survey_id=survey.pk, newcomer=Newcomer(start_key=uuid.uuid4(), agreed=(Purpose.THIRD_PARTIES,)))
     assert not Respondent.objects.get(participant__survey=survey).third_parties
+
+
+def test_consents_of_before_are_written_down_too(survey: Survey) -> None:
+    """What the migration does with people who took part before the column was there."""
+    agreed = make_person(survey, agreed=[survey.third_party_document])
+    other = make_person(survey)
+    with connection.cursor() as cursor:
+        cursor.execute(import_module("surveys.migrations.0010_third_parties").WRITTEN)
+    assert [Respondent.objects.get(participant=one).third_parties for one in (agreed, other)] == [True, False]
 
 
 def test_a_withdrawal_reaches_the_calls(

@@ -75,6 +75,12 @@ def test_people_answers_consents_and_where_they_came_from(run: Any, cast: Cast, 
     assert "w3" not in json.dumps(list(Participant.objects.values_list("external_id", flat=True)))
 
 
+@pytest.mark.parametrize("covers", [{}, {"publication": True}, {"third_parties": True}])
+def test_what_the_statement_says_of_third_parties_is_written_with_the_people(run: Any, covers: dict) -> None:
+    run(WHOLE, covers=covers)
+    assert set(Respondent.objects.values_list("third_parties", flat=True)) == {"third_parties" in covers}
+
+
 def test_a_dry_run_says_the_same_and_stores_nothing(run: Any, instrument: Instrument) -> None:
     dry = run(WHOLE, dry_run=True).as_json()
     assert not Survey.objects.exists() and not Respondent.objects.exists() and not ImportBatch.objects.exists()
