@@ -148,6 +148,8 @@ def judgement_record(*, claim: JudgeClaim, outcome: Outcome) -> None:
             .only("state", "reserved", "price", "judging_id", "answer_id")
             .get(pk=claim.call_id)
         )
+        if call.state not in (Call.State.IN_FLIGHT, Call.State.LOST):
+            return  # recorded by a try of which the database, going away, could no longer say that it had succeeded
         judging = (
             Judging.objects.select_for_update(of=("self",), no_key=True)
             .select_related("model_judge__rubric", "round")

@@ -2,6 +2,8 @@
 
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import psycopg
@@ -24,26 +26,33 @@ log = structlog.get_logger(__name__)
 
 @shared_task
 def stimulus_ask(run_id: int, stimulus_id: int) -> None:
-    """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice.
-
-    While the database is away the message is held here for a moment: a worker that fails at once would throw the whole
-    queue away in seconds, and the look for lost work would find it only half a minute after the database is back.
-    """
-    for wait in CLAIM_WAITS:
-        try:
-            stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
-            return
-        except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
-            log.warning("call_not_claimed_yet", run=run_id, stimulus=stimulus_id, error=type(error).__name__)
-            connection.close()
-            time.sleep(wait)
-    stimulus_work(run_id=run_id, stimulus_id=stimulus_id)
+    """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice."""
+    _claim_patiently(partial(stimulus_work, run_id=run_id, stimulus_id=stimulus_id), run=run_id, stimulus=stimulus_id)
 
 
 @shared_task
 def answer_judge(judging_id: int, answer_id: int) -> None:
     """One call of one model judge about one answer, likewise."""
-    answer_work(judging_id=judging_id, answer_id=answer_id)
+    _claim_patiently(
+        partial(answer_work, judging_id=judging_id, answer_id=answer_id), judging=judging_id, answer=answer_id
+    )
+
+
+def _claim_patiently(work: Callable[[], None], **named: int) -> None:
+    """While the database is away the message is held here for a moment.
+
+    A worker that fails at once would throw the whole queue away in seconds, and the look for lost work would find it
+    only half a minute after the database is back.
+    """
+    for wait in CLAIM_WAITS:
+        try:
+            work()
+            return
+        except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
+            log.warning("call_not_claimed_yet", error=type(error).__name__, **named)
+            connection.close()
+            time.sleep(wait)
+    work()
 
 
 @shared_task

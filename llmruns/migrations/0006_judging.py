@@ -6,7 +6,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("llmruns", "0004_shared_tokens"),
+        ("llmruns", "0005_call_sent"),
         ("scoring", "0005_judge_rounds"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
