@@ -11,9 +11,8 @@ from django.utils import timezone
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import sittings_set_standing
 from corpus.simulation import truth_of, variants
-from llmruns import judge_calls
 from llmruns.budget import cap_set, experiment_pause
-from llmruns.calls import calls_sweep
+from llmruns.calls import calls_sweep, provider_ask
 from llmruns.judge_calls import answer_work, judgement_claim, judgement_record
 from llmruns.judge_choosing import Selection, chosen
 from llmruns.judging import (
@@ -396,7 +395,7 @@ def test_a_cancelled_judging_keeps_what_is_judged_and_takes_no_more(
     claim = judgement_claim(judging_id=judging.pk, answer_id=ids[1])
     assert judging_cancel(judging=judging, actor=cast.alice)
     assert not judging_cancel(judging=judging, actor=cast.alice)
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     work(judging)
     assert judging.state == "cancelled" and len(said(judging)) == 3
     late = Call.objects.get(pk=claim.call_id)
@@ -437,7 +436,7 @@ def test_a_cap_is_never_passed_and_the_judging_pauses(
     most = Call.objects.get(pk=claim.call_id).reserved
     probe.refresh_from_db()
     assert most > 1 and probe.reserved == most
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     probe.refresh_from_db()
     cost = Decimal("0.312")  # 300 tokens in and 12 out at 1000 USD a million
     assert (probe.reserved, probe.spent) == (0, cost)
@@ -464,7 +463,7 @@ def test_money_that_comes_back_wakes_who_waited(instrument: Instrument, dear: Mo
     assert judgement_claim(judging_id=probe.pk, answer_id=second) is None
     probe.refresh_from_db()
     assert probe.waits_for_money and probe.state == "running"
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     probe.refresh_from_db()
     assert not probe.waits_for_money
 
@@ -480,7 +479,7 @@ def test_a_limit_holds_for_judges_and_is_shared(
     assert claim is not None and claim.limit_id is not None
     assert judgement_claim(judging_id=judging.pk, answer_id=second) is None
     assert judging_due(judging_id=judging.pk) == []
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     assert judging_due(judging_id=judging.pk) == [(judging.pk, second)]
 
 
@@ -514,7 +513,7 @@ def test_a_lost_call_is_swept_with_its_money_and_asked_again(
     assert judging.state == "finished" and len(said(judging)) == 9
     assert Call.objects.filter(judging=judging, answer=answer_id, state="ok", attempt=1).count() == 1
     # Its reply comes late: kept, with the true cost, and no second judgement.
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     judging.refresh_from_db()
     lost.refresh_from_db()
     assert (lost.state, lost.kind, lost.cost) == ("lost", "late", Decimal("0.312")) and lost.raw_reply
@@ -527,8 +526,32 @@ def test_a_late_reply_decides_while_nobody_has_asked_again(instrument: Instrumen
     claim = judgement_claim(judging_id=judging.pk, answer_id=judging.items.first().answer_id)
     Call.objects.filter(pk=claim.call_id).update(worker="gone:1:1")
     calls_sweep()
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     assert Call.objects.get(pk=claim.call_id).state == "ok" and len(said(judging)) == 3
+
+
+def test_a_claim_that_nobody_learned_of_is_given_up(instrument: Instrument, launch: Launch) -> None:
+    """The database went away as it was written: this process lives, and asks nothing."""
+    person(instrument)
+    judging = launch()
+    claim = judgement_claim(judging_id=judging.pk, answer_id=judging.items.first().answer_id)
+    assert calls_sweep() == 0
+    Call.objects.filter(pk=claim.call_id).update(sent_at=timezone.now() - timedelta(minutes=2))
+    assert calls_sweep() == 1
+    assert (judging.pk, claim.answer_id) in due_judgements(judging_id=judging.pk)
+
+
+def test_what_is_recorded_twice_counts_once(instrument: Instrument, dear: ModelConfig, launch: Launch) -> None:
+    """A try of which the database could no longer say that it had succeeded is repeated."""
+    person(instrument)
+    judging = launch(config=dear, cap=Decimal(100), currency="USD")
+    claim = judgement_claim(judging_id=judging.pk, answer_id=judging.items.first().answer_id)
+    outcome = provider_ask(claim.config, claim.body)
+    for _ in range(2):
+        judgement_record(claim=claim, outcome=outcome)
+    judging.refresh_from_db()
+    assert (judging.spent, judging.reserved) == (Decimal("0.312"), 0) and len(said(judging)) == 3
+    assert judging.items.get(answer=claim.answer_id).attempts == 1
 
 
 def test_what_no_message_brings_is_found_again(
@@ -587,7 +610,7 @@ def test_a_withdrawn_answer_leaves_and_its_calls_are_blanked(
     assert judging.items.get(answer__sitting=other, answer__stimulus__position=3).same_as.answer == third
 
     assert judged_answers_remove(answer_ids=[first.pk, second.pk, third.pk]) == 2
-    judgement_record(claim=claim, outcome=judge_calls.provider_ask(claim.config, claim.body))
+    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
     work(judging)
     for call in Call.objects.filter(answer__in=[first, second]):
         assert call.request == {} and call.response is None
