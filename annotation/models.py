@@ -5,6 +5,7 @@ from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from corpus.drafts import Draft
 from corpus.models import Answer
 from scoring.models import Criterion, Judge, Round, Rubric
 from studies.models import Study, User
@@ -360,16 +361,14 @@ class JudgementImport(models.Model):
         return f"{self.format} {self.pk}"
 
 
-class JudgementDraft(models.Model):
+class JudgementDraft(Draft):
     """Files of judgements that were sent and not yet imported. Their bytes lie in DATA_DIR until then, or for a day."""
 
+    FOLDER = "judgements"
+
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="judgement_drafts")
-    key = models.UUIDField(default=uuid.uuid4)
     files = models.JSONField()  # name, bytes and sha256 of each, in the order in which they were sent
     format = models.CharField(max_length=40, blank=True)  # empty: seen from each file
-    settings = models.JSONField(default=dict)
-    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    made_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["key"], name="judgementdraft_unique_key")]

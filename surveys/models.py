@@ -4,6 +4,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from corpus.drafts import Draft
 from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
 from studies.models import Study, User
 
@@ -351,19 +352,17 @@ class PlatformRecord(models.Model):
         return f"{self.participant_id} {self.status}"
 
 
-class ImportDraft(models.Model):
+class ImportDraft(Draft):
     """A file that was sent and not yet imported. Its bytes lie in DATA_DIR until then, or for a day."""
+
+    FOLDER = "imports"
 
     study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="import_drafts")
     instrument = models.ForeignKey(Instrument, on_delete=models.PROTECT, related_name="+")
-    key = models.UUIDField(default=uuid.uuid4)
     name = models.CharField(max_length=200)
     sha256 = models.CharField(max_length=64)
     size = models.PositiveIntegerField()
     format = models.CharField(max_length=40, blank=True)  # empty: seen from the file
-    settings = models.JSONField(default=dict)
-    made_by = models.ForeignKey(User, on_delete=models.PROTECT, related_name="+")
-    made_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = [models.UniqueConstraint(fields=["key"], name="importdraft_unique_key")]

@@ -235,7 +235,8 @@ def test_files_go_when_they_are_imported_discarded_or_a_day_old(desk: Desk, data
     desk.confirm(desk.choose())
     assert list((data_dir / "imports").iterdir()) == []
     desk.send(WHOLE, "pool.tsv")
-    assert [path.stat().st_mode & 0o777 for path in (data_dir / "imports").iterdir()] == [0o600]
+    modes = [path.stat().st_mode & 0o777 for path in (data_dir / "imports").rglob("*")]
+    assert modes == [0o700, 0o600], "a folder of its own, and the file in it"
     desk.client.post(f"{desk.address}discard/")
     assert list((data_dir / "imports").iterdir()) == []
     desk.send(WHOLE, "pool.tsv")
