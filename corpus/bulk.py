@@ -29,16 +29,17 @@ class GivenAnswer:
 
 @dataclass(frozen=True, slots=True)
 class GivenSitting:
-    """A person's answers from elsewhere. They may be empty: somebody who sent nothing has refused."""
+    """Answers from elsewhere. They may be empty: a person who sent nothing has refused, a model gave no word."""
 
     respondent: Respondent
     answers: Sequence[GivenAnswer]
     started_at: datetime
     finished_at: datetime
     standing: str = Sitting.Standing.COUNTED
+    ordinal: int = 1
+    source_label: str = ""  # where it is not that of all
 
 
-@transaction.atomic
 def sittings_import(*, instrument: Instrument, source_label: str, sittings: Sequence[GivenSitting]) -> list[Answer]:
     """First sittings of new respondents: finished where every stimulus is answered, else stopped.
 
@@ -46,6 +47,18 @@ def sittings_import(*, instrument: Instrument, source_label: str, sittings: Sequ
 
     Raises AnswerTooLongError, AnswerUnstorableError, StimulusNotInSittingError.
     """
+    return _import(instrument, source_label, sittings)[1]
+
+
+def runs_import(*, instrument: Instrument, sittings: Sequence[GivenSitting]) -> list[Sitting]:
+    """Sittings of models, each with its ordinal and label; the caller has locked the respondents. Like the above."""
+    return _import(instrument, "", sittings)[0]
+
+
+@transaction.atomic
+def _import(
+    instrument: Instrument, source_label: str, sittings: Sequence[GivenSitting]
+) -> tuple[list[Sitting], list[Answer]]:
     instrument_freeze(instrument=instrument, actor=None)
     order = list(instrument.stimuli.filter(is_practice=False).order_by("position").values_list("pk", flat=True))
     rows = []
@@ -57,7 +70,8 @@ def sittings_import(*, instrument: Instrument, source_label: str, sittings: Sequ
                 respondent=given.respondent,
                 instrument=instrument,
                 state=Sitting.State.FINISHED if is_whole else Sitting.State.STOPPED,
-                source_label=source_label,
+                source_label=given.source_label or source_label,
+                ordinal=given.ordinal,
                 standing=given.standing,
                 standing_reason="" if is_whole else INCOMPLETE,
                 order=order,
@@ -69,7 +83,7 @@ def sittings_import(*, instrument: Instrument, source_label: str, sittings: Sequ
     answers = [
         _answer(sitting, answer) for sitting, given in zip(rows, sittings, strict=True) for answer in given.answers
     ]
-    return Answer.objects.bulk_create(answers, batch_size=BATCH)
+    return rows, Answer.objects.bulk_create(answers, batch_size=BATCH)
 
 
 @transaction.atomic

@@ -109,7 +109,8 @@ def drafts_sweep(model: type[Draft]) -> None:
 @transaction.atomic
 def drafts_discard(model: type[Draft], *, study: Study) -> int:
     """Every draft of the study: somebody has withdrawn, and any file may hold their words. Returns how many."""
-    drafts = list(model._default_manager.select_for_update().filter(study=study).order_by("pk"))
+    of_study = {"study": study}  # a column of every subclass
+    drafts = list(model._default_manager.select_for_update().filter(**of_study).order_by("pk"))
     for draft in drafts:
         draft_discard(draft=draft)
     return len(drafts)

@@ -486,6 +486,8 @@ def calls_sweep() -> int:
     stimuli: list[tuple[int, int]] = []
     judgements: list[tuple[int, int]] = []
     for call_id, worker, run_id, stimulus_id, judging_id, answer_id, sent_at in in_flight:
+        if sent_at is None:  # of imported calls alone, which are never in flight
+            continue
         # A claim of this very process whose thread never learned of it: the database went away as it was written.
         is_trial = run_id is None and judging_id is None
         unasked = worker == own and not is_trial and call_id not in _asking and sent_at < now - UNASKED_AFTER

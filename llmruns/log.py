@@ -145,7 +145,15 @@ def call_lines(study: Study, wanted: Filter) -> Iterator[str]:
     """One JSON object a line, oldest first, with everything that was sent and came back. Keys are blanked."""
     calls = (
         calls_found(study, wanted)
-        .select_related("config", "run__experiment", "stimulus", "price", "answer__stimulus", "judging")
+        .select_related(
+            "config",
+            "run__experiment__instrument",
+            "run__experiment__prompt",
+            "stimulus",
+            "price",
+            "answer__stimulus",
+            "judging",
+        )
         .order_by("pk")
     )
     for call in calls.iterator(chunk_size=CHUNK):
@@ -158,11 +166,19 @@ def _line(call: Call) -> dict[str, Any]:
     stimulus = call.stimulus or (
         call.answer.stimulus if call.answer else None
     )  # what the judged answer is an answer to
+    experiment = run.experiment if run else None
     return {
         "call": call.pk,
         "purpose": call.purpose,
-        "experiment_id": run.experiment_id if run else None,
-        "experiment": run.experiment.title if run else None,
+        "experiment_id": experiment.pk if experiment else None,
+        "experiment": experiment.title if experiment else None,
+        "imported": experiment.imported if experiment else False,
+        "instrument": experiment.instrument.slug if experiment else None,
+        "instrument_version": experiment.instrument.version if experiment else None,
+        "prompt": experiment.prompt.slug if experiment else None,
+        "prompt_version": experiment.prompt.version if experiment else None,
+        "runs_planned": experiment.runs_planned if experiment else None,
+        "max_attempts": experiment.max_attempts if experiment else None,
         "model": call.config.label,
         "provider": call.config.provider,
         "model_requested": call.config.model,

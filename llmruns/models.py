@@ -1,8 +1,10 @@
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from corpus.drafts import Draft
 from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
 from llmruns.keys import KEY_VARIABLE
 from scoring.models import Judge, Round, Rubric
@@ -422,6 +424,8 @@ class Call(models.Model):
         BAD_REPLY = "bad_reply", _("reply not in the required format")  # costs an attempt
         FAILED = "failed", _("technical failure")  # costs none
         LOST = "lost", _("lost, possibly billed")  # the worker died while it was in flight
+        # In imported files only: a reply after the one that decided, or after the last attempt. It was paid for.
+        SURPLUS = "surplus", _("came after the stimulus was settled")
 
     config = models.ForeignKey(ModelConfig, on_delete=models.PROTECT, related_name="calls")
     purpose = models.CharField(max_length=10, choices=Purpose.choices, default=Purpose.ANSWER)
@@ -459,7 +463,7 @@ class Call(models.Model):
     )  # the most that it can cost: while in flight under a cap, and for good where it may have been billed unseen
     worker = models.CharField(max_length=100, blank=True)
     sent = models.BooleanField(default=True)  # false: it is known that no request went out, so that none was billed
-    sent_at = models.DateTimeField(auto_now_add=True)
+    sent_at = models.DateTimeField(default=timezone.now, null=True)  # null: imported from a file that does not say
     ended_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -481,7 +485,7 @@ class Call(models.Model):
             models.CheckConstraint(
                 condition=Q(purpose="trial", attempt__isnull=True)
                 | Q(state__in=["ok", "bad_reply"], attempt__isnull=False)
-                | Q(state__in=["in_flight", "failed", "lost"], attempt__isnull=True),
+                | Q(state__in=["in_flight", "failed", "lost", "surplus"], attempt__isnull=True),
                 name="call_attempt_only_for_replies",
             ),
             models.CheckConstraint(
@@ -499,3 +503,53 @@ class Call(models.Model):
 
     def __str__(self) -> str:
         return f"{self.run_id} {self.stimulus_id}: {self.state}"
+
+
+class ReplyDraft(Draft):
+    """A file of replies recorded elsewhere that was sent and not yet imported. Its bytes lie in DATA_DIR until then."""
+
+    FOLDER = "replies"
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="reply_drafts")
+    instrument = models.ForeignKey(Instrument, on_delete=models.PROTECT, related_name="+")
+    name = models.CharField(max_length=200)
+    sha256 = models.CharField(max_length=64)
+    size = models.PositiveIntegerField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["key"], name="replydraft_unique_key")]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ReplyImport(models.Model):
+    """A file of replies that became an experiment. Put aside, its runs count nowhere, and the file may come again."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="reply_imports")
+    experiment = models.OneToOneField(Experiment, on_delete=models.PROTECT, related_name="reply_import")
+    name = models.CharField(max_length=200)
+    size = models.PositiveIntegerField()
+    sha256 = models.CharField(max_length=64)  # of the bytes
+    digest = models.CharField(max_length=64)  # of the records, however the lines are written
+    counts = models.JSONField(default=dict)
+    notes = models.JSONField(default=list)  # what the person was told: reason, line, detail
+    draft_key = models.UUIDField(null=True)
+    actor = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    made_at = models.DateTimeField(auto_now_add=True)
+    set_aside_at = models.DateTimeField(null=True)
+    set_aside_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    set_aside_reason = models.CharField(max_length=200, blank=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["study", "digest"], condition=Q(set_aside_at=None), name="replyimport_file_once"
+            ),
+            models.CheckConstraint(
+                condition=Q(set_aside_at=None) | Q(set_aside_reason__gt=""), name="replyimport_set_aside_with_reason"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
