@@ -127,7 +127,7 @@ def call_detail(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "request_text": _pretty(without_secrets(call.request)),
         "response_text": response[:SHOWN],
         "response_is_cut": len(response) > SHOWN,
-        "seconds": (call.ended_at - call.sent_at).total_seconds() if call.ended_at else None,
+        "seconds": (call.ended_at - call.sent_at).total_seconds() if call.ended_at and call.sent_at else None,
     }
     return render(request, "llmruns/call_detail.html", context)
 

@@ -35,6 +35,7 @@ PROBLEMS = {
     "prompts_differ": gettext_lazy("the request has another prompt than those before: an experiment has one"),
     "reply_and_final": gettext_lazy("a record holds a reply or a final answer, not both"),
     "second_final": gettext_lazy("there is another record of this stimulus in this run beside a final answer (line)"),
+    "several_experiments": gettext_lazy("the log holds several experiments; take each in a file of its own (numbers)"),
     "too_deep": gettext_lazy("the values are nested too deeply"),
     "too_large": gettext_lazy("the file is larger than an import may be (MB); send it in parts, whole models in each"),
     "too_long": gettext_lazy("a text is too long (characters)"),

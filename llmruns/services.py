@@ -63,8 +63,12 @@ class SimulationRefusedError(Exception):
     """A simulated model answers in a study that is marked as simulated, and nowhere else."""
 
 
+class ReplayedModelError(Exception):
+    """Its replies were recorded elsewhere: there is nobody to ask."""
+
+
 class ExperimentRefusedError(Exception):
-    """`reason` is one of: nothing, bounds, foreign, cap (it is no amount, or has no currency), uncappable.
+    """`reason` is one of: nothing, bounds, foreign, replayed, cap (it is no amount, or has no currency), uncappable.
 
     `uncappable` holds the configurations that cannot be capped, each with the reason of its bound.
     """
@@ -76,7 +80,7 @@ class ExperimentRefusedError(Exception):
 
 
 class NotResumableError(Exception):
-    """The run is neither paused nor incomplete, or its experiment was cancelled."""
+    """The run is neither paused nor incomplete, its experiment was cancelled, or its replies were imported."""
 
 
 def model_config_create(
@@ -197,6 +201,8 @@ def experiment_launch(
         raise ExperimentRefusedError("bounds")
     if {instrument.study_id, prompt.study_id, *(config.study_id for config in configs)} != {study.pk}:
         raise ExperimentRefusedError("foreign")
+    if any(config.provider == ModelConfig.Provider.REPLAYED for config in configs):
+        raise ExperimentRefusedError("replayed")
     if cap is not None:
         _cap_check(cap, currency, configs, prompt)
     for config in configs:
@@ -301,6 +307,8 @@ def experiment_cancel(*, experiment: Experiment, actor: User | None) -> int:
 
 def run_resume(*, run: Run, actor: User | None) -> None:
     """Ask again what has no answer yet. What has one is not touched. Raises NotResumableError, KeyMissingError."""
+    if run.experiment.imported:
+        raise NotResumableError
     _runs_resume(runs=[run], actor=actor)
 
 
@@ -310,6 +318,8 @@ def experiment_resume(*, experiment: Experiment, actor: User | None, run_ids: Co
     An experiment that is paused as a whole goes on, and its runs with it, even if none of them stands still by itself.
     Raises NotResumableError, KeyMissingError.
     """
+    if experiment.imported:
+        raise NotResumableError
     runs = experiment.runs.filter(state__in=RESUMABLE).select_related("config__credential")
     if run_ids is not None:
         runs = runs.filter(pk__in=run_ids)
@@ -373,7 +383,12 @@ def _runs_resume(*, runs: Sequence[Run], actor: User | None) -> int:
 
 
 def model_try(*, config: ModelConfig, actor: User | None) -> Call:
-    """Send one message now and wait for the reply, a minute at most. Logged as a trial; nobody's answer."""
+    """Send one message now and wait for the reply, a minute at most. Logged as a trial; nobody's answer.
+
+    Raises ReplayedModelError.
+    """
+    if config.provider == ModelConfig.Provider.REPLAYED:
+        raise ReplayedModelError
     body = question_body(config, prompt_ensure(study=config.study, actor=actor).text.replace("{words}", TRIAL_WORDS))
     with transaction.atomic():
         call = Call.objects.create(

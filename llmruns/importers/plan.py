@@ -132,6 +132,7 @@ class _Planning:
         self.unread_prompts = 0
         self.unknown: dict[str, tuple[int, int]] = {}  # field: first line, how many
         self.said: dict[str, Counter[int]] = {"max_attempts": Counter(), "runs_planned": Counter()}
+        self.experiments: set[int] = set()  # that a log of calls is of
         self.strange = 0  # records of a stimulus or an instrument that is not this one
 
     def plan(self, lines: Iterable[Line], max_attempts: int | None) -> Plan:
@@ -150,7 +151,9 @@ class _Planning:
                 found.entries[entry.line] = (model, run, position, entry)
         self._complete()
         self._notes()
-        if not found.records:
+        if len(self.experiments) > 1:  # the runs of one bear the numbers of the other's: everything would collide
+            found.problems = [Problem("several_experiments", 0, ", ".join(map(str, sorted(self.experiments)[:20])))]
+        elif not found.records:
             found.problems.insert(0, Problem("empty", 1))
         elif self.strange == found.records:
             found.problems.insert(0, Problem("wrong_instrument", 1, f"{self.instrument[0]}:{self.instrument[1]}"))
@@ -185,7 +188,9 @@ class _Planning:
     def _place(self, line: Line) -> tuple[str, int, int] | None:
         values = line.values
         for name in ("model", "run"):
-            if values[name] in (None, "") and not any(problem.detail.startswith(name) for problem in line.problems):
+            if not str(values[name] or "").strip() and not any(
+                problem.detail.startswith(name) for problem in line.problems
+            ):
                 self._wrong(line, "missing", name)
         for name, own in zip(("instrument", "instrument_version"), self.instrument, strict=True):
             if values[name] is not None and values[name] != own:
@@ -193,13 +198,14 @@ class _Planning:
                 self.strange += 1
                 return None
         position = self._position(line)
-        if position is None or values["model"] in (None, "") or values["run"] is None:
+        if position is None or line.problems:
             return None
         for name, counter in self.said.items():
             if values[name] is not None:
                 counter[values[name]] += 1
-        model = values["model"].strip()
-        return (model, values["run"], position) if model else None
+        if values["experiment_id"] is not None:
+            self.experiments.add(values["experiment_id"])
+        return (values["model"].strip(), values["run"], position)
 
     def _position(self, line: Line) -> int | None:
         """By number, by text, or by both, which then have to agree."""
@@ -299,8 +305,9 @@ class _Planning:
         if asked is not None:
             asked = {name: asked.get(name) for name in PARAMETERS if name in asked}
             for name, value in asked.items():
-                if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
+                if not _is_parameter(name, value):
                     self._wrong(line, "wrong_type", f"parameters_asked.{name}: number")
+                    return
             if model.asked is not None and model.asked != asked:
                 self._wrong(line, "parameters_differ", f"{asked} ≠ {model.asked}")
             model.asked = asked if model.asked is None else model.asked
@@ -417,6 +424,15 @@ def template_of(request: Mapping[str, Any], stimulus: str) -> str | None:
     if not isinstance(content, str) or not stimulus or stimulus not in content or WORDS in content:
         return None
     return content.replace(stimulus, WORDS)
+
+
+def _is_parameter(name: str, value: Any) -> bool:
+    """Whether a configuration can hold it; None is the provider's default."""
+    if value is None:
+        return True
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 2**31:
+        return False
+    return name != "max_output_tokens" or value == int(value)
 
 
 def _folded(text: str) -> str:

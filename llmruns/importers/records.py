@@ -39,6 +39,7 @@ TEXTS = {
 }
 REPLIES = ("raw_reply", "raw_body", "refusal")  # text that may hold what the database cannot
 COUNTS = {
+    "experiment_id": (1, 2**63 - 1),
     "run": (1, MAX_RUN),
     "position": (0, 32_767),
     "attempt": (1, 1_000),
@@ -56,7 +57,7 @@ TIMES = ("sent_at", "ended_at")
 AMOUNTS = ("cost", "cost_at_most")
 # Of the log of calls, and of no use here.
 PASSED_OVER = {
-    "call", "experiment_id", "experiment", "provider", "answer", "cost_unknown_because", "price", "prompt",
+    "call", "experiment", "provider", "answer", "cost_unknown_because", "price", "prompt",
     "prompt_version", "imported",
 }  # fmt: skip
 KNOWN = {*TEXTS, *REPLIES, *COUNTS, *OBJECTS, *TIMES, *AMOUNTS, *PASSED_OVER, "request", "response", "escaped"}
