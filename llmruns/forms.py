@@ -247,7 +247,7 @@ class ExperimentForm(StyledForm):
         choices: dict[str, Any] = {
             "instrument": Instrument.objects.filter(study=study).order_by("-pk"),
             "prompt": Prompt.objects.filter(study=study, purpose=Prompt.Purpose.ANSWER).order_by("slug", "-version"),
-            "configs": ModelConfig.objects.filter(study=study).order_by("label"),
+            "configs": ModelConfig.objects.filter(study=study).exclude(provider=Provider.REPLAYED).order_by("label"),
         }
         for name, queryset in choices.items():
             field = self.fields[name]

@@ -27,7 +27,8 @@ from studies.models import Study
 
 SHOWN = 200_000  # characters of a stored body on a page
 FLUSH_CHARACTERS = 65_536
-NO_CALLS = {"cancelled", "person", "cap", "unbounded"}  # kinds of a run's or an experiment's pause alone
+# Kinds of a run's or an experiment's pause, or of a stimulus in an imported one, and of no call.
+NO_CALLS = {"cancelled", "person", "cap", "unbounded", "not_in_file", "attempts_left", "final_answer_only"}
 
 
 @login_required

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Case, Count, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models import Case, Count, Exists, Max, Min, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
 from django.db.models.fields import BooleanField
 from django.utils import timezone
 
 from corpus.models import Answer
 from llmruns.credentials import key_of
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
-from llmruns.models import Call, Credential, Experiment, ModelConfig, Run, RunStimulus
+from llmruns.models import Call, Credential, Experiment, ModelConfig, ReplyImport, Run, RunStimulus
 from llmruns.parameters import refused_parameters
 from llmruns.wording import kind_words, model_difference, remedy
 from studies.models import Study
@@ -74,6 +74,7 @@ def experiments_of(study: Study) -> QuerySet[Experiment]:
             runs_count=Count("runs"),
             runs_finished=Count("runs", filter=Q(runs__state=Run.State.FINISHED)),
             runs_stuck=Count("runs", filter=Q(runs__state__in=[Run.State.PAUSED, Run.State.INCOMPLETE])),
+            is_set_aside=Exists(ReplyImport.objects.filter(experiment=OuterRef("pk"), set_aside_at__isnull=False)),
         )
         .order_by("-pk")
     )

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from llmruns import judge_views, log_views, money_views, prompt_views, views, views_catalogue
+from llmruns import judge_views, log_views, money_views, prompt_views, replay_views, views, views_catalogue
 
 STUDY = "studies/<slug:slug>"
 
@@ -18,6 +18,13 @@ urlpatterns = [
     path(f"{STUDY}/models/<int:pk>/try/", views.model_try_out, name="model_try"),
     path(f"{STUDY}/experiments/", views.experiment_list, name="experiment_list"),
     path(f"{STUDY}/experiments/new/", views.experiment_new, name="experiment_new"),
+    path(f"{STUDY}/experiments/imports/", replay_views.reply_imports, name="reply_imports"),
+    path(f"{STUDY}/experiments/imports/new/", replay_views.reply_upload, name="reply_upload"),
+    path(f"{STUDY}/experiments/imports/files/<uuid:key>/", replay_views.reply_draft, name="reply_draft"),
+    path(f"{STUDY}/experiments/imports/files/<uuid:key>/confirm/", replay_views.reply_confirm, name="reply_confirm"),
+    path(f"{STUDY}/experiments/imports/files/<uuid:key>/discard/", replay_views.reply_discard, name="reply_discard"),
+    path(f"{STUDY}/experiments/imports/<int:pk>/aside/", replay_views.reply_set_aside, name="reply_set_aside"),
+    path(f"{STUDY}/experiments/imports/<int:pk>/count/", replay_views.reply_count_again, name="reply_count_again"),
     path(f"{STUDY}/experiments/<int:pk>/", views.experiment_detail, name="experiment_detail"),
     path(f"{STUDY}/experiments/<int:pk>/cancel/", views.experiment_stop, name="experiment_cancel"),
     path(f"{STUDY}/experiments/<int:pk>/pause/", money_views.experiment_hold, name="experiment_pause"),

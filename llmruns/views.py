@@ -26,6 +26,7 @@ from llmruns.keys import KeyMissingError
 from llmruns.models import Experiment, ModelConfig, Run
 from llmruns.money_forms import CAP_PROBLEMS, CapForm
 from llmruns.parameters import refused_parameters
+from llmruns.replay_shown import import_shown
 from llmruns.selectors import (
     config_rows,
     experiment_progress,
@@ -38,6 +39,7 @@ from llmruns.services import (
     ExperimentRefusedError,
     LabelTakenError,
     NotResumableError,
+    ReplayedModelError,
     experiment_cancel,
     experiment_launch,
     experiment_resume,
@@ -99,8 +101,17 @@ def model_new(request: HttpRequest, slug: str) -> HttpResponse:
 def model_try_out(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     config = get_object_or_404(ModelConfig, study=study, pk=pk)
-    call = model_try(config=config, actor=_person(request))
+    try:
+        call = model_try(config=config, actor=_person(request))
+    except ReplayedModelError:
+        messages.error(request, _("This model cannot be asked: its replies were recorded elsewhere."))
+        return redirect("model_list", slug)
     return redirect("call_detail", slug, call.pk)
+
+
+def _has_models(study: Study) -> bool:
+    """Whether there is a model that can be asked. One query."""
+    return ModelConfig.objects.filter(study=study).exclude(provider=ModelConfig.Provider.REPLAYED).exists()
 
 
 @login_required
@@ -108,7 +119,7 @@ def model_try_out(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def experiment_list(request: HttpRequest, slug: str) -> HttpResponse:
     study = research_study(request.user, slug)
     page = Paginator(experiments_of(study), 50).get_page(request.GET.get("page"))
-    context = {"study": study, "page": page, "has_models": ModelConfig.objects.filter(study=study).exists()}
+    context = {"study": study, "page": page, "has_models": _has_models(study)}
     return render(request, "llmruns/experiment_list.html", context)
 
 
@@ -168,7 +179,7 @@ def _experiment_form(request: HttpRequest, study: Study, form: ExperimentForm) -
         "study": study,
         "form": form,
         "prompt_text": paper_prompt_text(),
-        "has_models": ModelConfig.objects.filter(study=study).exists(),
+        "has_models": _has_models(study),
     }
     return render(request, "llmruns/experiment_new.html", context)
 
@@ -252,7 +263,8 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
             and any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs)
         ),
         "to_cancel": sum(row.run.state != Run.State.FINISHED for row in progress.runs),
-        "problems": progress.problems,
+        "problems": [] if experiment.imported else progress.problems,  # there is nothing to resume in an import
+        "made": import_shown(experiment) if experiment.imported else None,
     }
     return render(request, "llmruns/experiment_detail.html", context)
 
@@ -304,7 +316,9 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
         "refused": refused_parameters(run.config),
         "problem_words": kind_words(run.problem) if run.problem else "",
         "remedy": remedy(run.problem),
-        "resumable": run.state in RESUMABLE and experiment.state != Experiment.State.CANCELLED,
+        "resumable": run.state in RESUMABLE
+        and not experiment.imported
+        and experiment.state != Experiment.State.CANCELLED,
         "moving": run.state in (Run.State.PENDING, Run.State.RUNNING),
     }
     return render(request, "llmruns/run_detail.html", context)

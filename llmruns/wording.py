@@ -33,6 +33,9 @@ KINDS: dict[str, Promise] = {
     "person": _("paused by a researcher"),
     "cap": _("the next call might pass the cap; nothing was sent"),
     "unbounded": _("there is a cap, and the most that the next call can cost cannot be told; nothing was sent"),
+    "not_in_file": _("the imported file holds no reply to it"),
+    "attempts_left": _("the imported file ends before a valid reply, and before the last attempt"),
+    "final_answer_only": _("only the final answer was recorded: how many attempts it took is not known"),
 }
 
 # kind -> what to do when a run stands still because of it

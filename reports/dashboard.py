@@ -91,7 +91,7 @@ def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
         ("surveys", _by_state(Survey.objects.filter(instrument__study__in=studies), "instrument__study", "state")),
         ("people", _by_state(people, "respondent__study", "state")),
         ("outside", _by_state(outside, "respondent__study", "standing")),
-        ("runs", _by_state(Run.objects.filter(experiment__study__in=studies), "experiment__study", "state")),
+        ("runs", _by_state(_runs_that_matter(studies), "experiment__study", "state")),
         ("campaigns", _by_state(Campaign.objects.filter(study__in=studies), "study", "state")),
         (
             "places",
@@ -117,6 +117,13 @@ def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
         for study in blindings.values_list("study", flat=True):
             counts[study].is_blinded = True
     return counts
+
+
+def _runs_that_matter(studies: Any) -> QuerySet[Run]:
+    """Without imports that were put aside, and without imported runs that lack answers: nobody can do anything there."""
+    runs = Run.objects.filter(experiment__study__in=studies)
+    lacking = Q(state=Run.State.INCOMPLETE) | Q(sitting__standing=Sitting.Standing.EXCLUDED)
+    return runs.exclude(lacking, experiment__imported=True)
 
 
 def _by_state(rows: Any, study: str, state: str) -> Any:
