@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, Sum
+from django.db.models import Count, Q, QuerySet, Sum
 
+from corpus.models import Instrument, Sitting
 from llmruns.models import Call, Experiment, Judging, ModelConfig
 
 # The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
@@ -30,6 +31,8 @@ class Account:
 
     money: dict[str, Money] = field(default_factory=dict)
     unknown: int = 0  # calls that may have cost something, and nobody can say even at most how much
+    replies: int = 0  # completed ones, which providers bill
+    perhaps: int = 0  # calls without a reply that may have been billed all the same
     first: int = 0  # first attempts
     first_valid: int = 0  # of them in the required format
 
@@ -44,6 +47,8 @@ class Account:
 
     def add(self, group: Mapping[str, Any]) -> None:
         self.unknown += group["unknown"]
+        self.replies += group["replies"]
+        self.perhaps += group["perhaps"]
         self.first += group["first"]
         self.first_valid += group["first_valid"]
         if group["currency"]:
@@ -62,36 +67,54 @@ class Accounts:
 
 _SILENT = Q(cost=None) & ~Q(state=Call.State.IN_FLIGHT)
 # A failure that the provider answered with an error is not billed, whether or not there is a price.
-_REPLIES = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.LOST])
-
-
-_SUMS: dict[str, Sum | Count] = {
-    "known": Sum("cost"),
-    "possible": Sum("reserved", filter=_SILENT),
-    "in_flight": Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
-    "unknown": Count("pk", filter=_SILENT & _REPLIES & Q(reserved=None)),
-    "first": Count("pk", filter=Q(attempt=1)),
-    "first_valid": Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
-}
+_COMPLETED = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.SURPLUS])
+_LOST = Q(state=Call.State.LOST)
 
 
 def judging_account(judging: Judging) -> Account:
     """What a judging has cost. One query."""
     found = Account()
-    for group in Call.objects.filter(judging=judging).values("currency").annotate(**_SUMS):
+    for group in _groups(Call.objects.filter(judging=judging)):
         found.add(group)
     return found
 
 
 def accounts_of(experiment: Experiment) -> Accounts:
     """Sums per run, per model and over all, currencies apart. One query."""
-    groups = Call.objects.filter(run__experiment=experiment).values("run_id", "config_id", "currency")
     found = Accounts()
-    for group in groups.annotate(**_SUMS):
+    for group in _groups(Call.objects.filter(run__experiment=experiment), "run_id", "config_id"):
         found.total.add(group)
         found.by_run.setdefault(group["run_id"], Account()).add(group)
         found.by_config.setdefault(group["config_id"], Account()).add(group)
     return found
+
+
+def instrument_accounts(instrument: Instrument) -> dict[tuple[int, int], Account]:
+    """By configuration and experiment, of the runs that count. One query."""
+    counted = Call.objects.filter(
+        run__experiment__instrument=instrument, run__sitting__standing=Sitting.Standing.COUNTED
+    )
+    found: dict[tuple[int, int], Account] = {}
+    for group in _groups(counted, "config_id", "run__experiment_id"):
+        found.setdefault((group["config_id"], group["run__experiment_id"]), Account()).add(group)
+    return found
+
+
+def _groups(calls: QuerySet[Call], *by: str) -> Iterable[Mapping[str, Any]]:
+    return (
+        calls.order_by()
+        .values(*by, "currency")
+        .annotate(
+            known=Sum("cost"),
+            possible=Sum("reserved", filter=_SILENT),
+            in_flight=Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
+            unknown=Count("pk", filter=_SILENT & (_COMPLETED | _LOST) & Q(reserved=None)),
+            replies=Count("pk", filter=_COMPLETED),
+            perhaps=Count("pk", filter=_SILENT & ~_COMPLETED & (_LOST | Q(reserved__isnull=False))),
+            first=Count("pk", filter=Q(attempt=1)),
+            first_valid=Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
+        )
+    )
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,8 @@ from llmruns.forms import ADDRESS_ERRORS
 from llmruns.keys import KeyMissingError, without_secrets
 from llmruns.models import Call, Currency, Experiment, ModelConfig, Prompt, Run
 from llmruns.money_forms import CAP_PROBLEMS
+from llmruns.parameters import parameter_columns
+from llmruns.pricing import call_cost
 from llmruns.selectors import experiment_progress, experiments_of
 from llmruns.services import (
     MAX_ATTEMPTS,
@@ -112,6 +114,7 @@ class ExperimentSerializer(StudyRowSerializer):
     id = serializers.IntegerField(help_text="`experiment_id` elsewhere")
     experiment = serializers.CharField(source="title")
     state = serializers.ChoiceField(Experiment.State.choices)
+    imported = serializers.BooleanField(help_text="its replies were recorded elsewhere; nothing is sent for it")
     instrument = serializers.SlugField(source="instrument.slug")
     instrument_version = serializers.IntegerField(source="instrument.version")
     prompt = serializers.SlugField(source="prompt.slug")
@@ -328,6 +331,7 @@ class RunSerializer(StudyRowSerializer):
     id = serializers.IntegerField(help_text="`run_id` elsewhere")
     experiment_id = serializers.IntegerField()
     experiment = serializers.CharField(source="experiment.title")
+    imported = serializers.BooleanField(source="experiment.imported", help_text="its replies were recorded elsewhere")
     model = serializers.CharField(source="config.label")
     run = serializers.IntegerField(source="ordinal", help_text="number of the run in the experiment")
     state = serializers.ChoiceField(Run.State.choices)
@@ -366,15 +370,25 @@ class CallFilters(OfExperimentFilters, PositionFilter):
     state = serializers.ChoiceField(Call.State.choices, required=False)
 
 
+ASKED = "asked for; null: the provider's default, or unknown"
+SENT = "what was sent; null: nothing, the provider's default held"
+USED = "what the provider says it used; null: it does not say"
+
+
 class CallSerializer(StudyRowSerializer):
     id = serializers.IntegerField()
     purpose = serializers.ChoiceField(Call.Purpose.choices, help_text="a trial is no part of any run")
     experiment_id = serializers.IntegerField(source="run.experiment_id", allow_null=True, help_text="null for a trial")
     experiment = serializers.CharField(source="run.experiment.title", allow_null=True)
+    imported = serializers.SerializerMethodField(help_text="recorded elsewhere, it came in as a file")
     model = serializers.CharField(source="config.label")
     provider = serializers.ChoiceField(ModelConfig.Provider.choices, source="config.provider")
     model_requested = serializers.CharField(source="config.model")
-    temperature = serializers.FloatField(source="config.temperature", allow_null=True)
+    temperature_asked = serializers.JSONField(source="asked.temperature", default=None, help_text=ASKED)
+    temperature_used = serializers.JSONField(source="used.temperature", default=None, help_text=USED)
+    top_p_asked = serializers.JSONField(source="asked.top_p", default=None, help_text=ASKED)
+    top_p_used = serializers.JSONField(source="used.top_p", default=None, help_text=USED)
+    max_output_tokens_asked = serializers.JSONField(source="asked.max_output_tokens", default=None, help_text=ASKED)
     run_id = serializers.IntegerField(allow_null=True)
     run = serializers.IntegerField(source="run.ordinal", allow_null=True, help_text="number of the run")
     position = serializers.IntegerField(source="stimulus.position", allow_null=True, help_text="number of the stimulus")
@@ -394,18 +408,35 @@ class CallSerializer(StudyRowSerializer):
     cached_tokens = serializers.IntegerField(allow_null=True, help_text="of the input")
     output_tokens = serializers.IntegerField(allow_null=True)
     reasoning_tokens = serializers.IntegerField(allow_null=True, help_text="of the output")
-    cost = serializers.DecimalField(
-        max_digits=16, decimal_places=8, allow_null=True, help_text="null: not known, or possibly billed"
-    )
+    cost = serializers.SerializerMethodField(help_text="null: not known, or possibly billed")
     currency = serializers.CharField(help_text="of the cost; empty where no price is known")
-    sent_at = serializers.DateTimeField()
+    cost_unknown_because = serializers.SerializerMethodField(help_text="why there is no cost: see docs/data.md")
+    cost_at_most = serializers.SerializerMethodField(help_text="of a call that was possibly billed")
+    sent_at = serializers.DateTimeField(allow_null=True, help_text="null: imported from a file that does not say")
     ended_at = serializers.DateTimeField(allow_null=True)
 
     def get_kind_words(self, row: Call) -> str:
         return kind_words(row.kind)
 
+    def get_imported(self, row: Call) -> bool:
+        return row.run is not None and row.run.experiment.imported
+
+    def get_cost(self, row: Call) -> Decimal | None:
+        return call_cost(row).value
+
+    def get_cost_unknown_because(self, row: Call) -> str:
+        cost = call_cost(row)
+        return cost.reason if cost.value is None else ""
+
+    def get_cost_at_most(self, row: Call) -> Decimal | None:
+        return row.reserved if call_cost(row).value is None else None
+
 
 class WholeCallSerializer(CallSerializer):
+    temperature_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
+    top_p_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
+    max_output_tokens_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
+    max_output_tokens_used = serializers.JSONField(read_only=True, default=None, help_text=USED)
     request = serializers.JSONField(help_text="what was sent")
     response = serializers.JSONField(allow_null=True, help_text="what came back, where it is JSON")
     raw_reply = serializers.CharField(help_text="the text of the message, as received")
@@ -414,6 +445,7 @@ class WholeCallSerializer(CallSerializer):
 
     def to_representation(self, instance: Call) -> dict[str, Any]:
         shown = super().to_representation(instance)
+        shown |= parameter_columns(instance.asked, instance.request, instance.used)
         return shown | {"request": without_secrets(shown["request"])}
 
 
@@ -435,6 +467,6 @@ class CallsViewSet(StudyReadViewSet):
         }
         chosen = {names.get(name, name): value for name, value in self.chosen.items()}
         calls = Call.objects.filter(config__study=self.study, **chosen).select_related(
-            "run__experiment", "config", "stimulus", "answer"
+            "run__experiment", "config", "stimulus", "answer", "price"
         )
         return calls if self.action == "retrieve" else calls.defer("request", "response", "raw_body", "raw_reply")

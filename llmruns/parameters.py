@@ -47,6 +47,19 @@ def parameter_rows(asked: Mapping[str, Any], request: Any, used: Mapping[str, An
     return rows + [ParameterRow(name, None, None, value) for name, value in used.items() if name not in shown]
 
 
+def parameter_columns(asked: Mapping[str, Any], request: Any, used: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters that a configuration has fields for, each in three columns: temperature_asked, _sent, _used, …"""
+    own = [row for row in parameter_rows(asked, request, used) if row.name in NAMES]
+    return {
+        f"{row.name}_{what}": value
+        for row in own
+        for what, value in (("asked", row.asked), ("sent", row.sent), ("used", row.used))
+    }
+
+
+PARAMETER_COLUMNS = tuple(f"{name}_{what}" for name in NAMES for what in ("asked", "sent", "used"))
+
+
 def refused_parameters(config: ModelConfig) -> list[str]:
     """What the configuration asks for and the model does not take: the provider's default is used instead."""
     if config.accepts is None:

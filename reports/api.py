@@ -3,7 +3,7 @@
 from functools import cached_property
 from typing import Any
 
-from django.db.models import Case, F, OuterRef, QuerySet, Subquery, When
+from django.db.models import F, OuterRef, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 from django.http import Http404
 from drf_spectacular.utils import extend_schema
@@ -15,7 +15,7 @@ from annotation.models import Rater
 from corpus.api import SITTING_LOOKUPS, InstrumentFilters, PositionFilter, SittingFilters
 from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
-from reports.exports import EXPOSURE
+from reports.exports import ANSWER_IMPORTED, EXPOSURE, GIVEN_AT
 from reports.judging_agreement import model_judge_names
 from reports.results_json import ResultsSerializer, results_document
 from reports.selectors import Results, instruments_of, results_of, rubric_of
@@ -118,6 +118,7 @@ class AnswerSerializer(StudyRowSerializer):
     respondent = serializers.UUIDField(source="sitting.respondent.public_id")
     kind = serializers.ChoiceField(Respondent.Kind.choices, source="sitting.respondent.kind")
     source = serializers.CharField(source="sitting.source_label", help_text="the survey or the model")  # type: ignore[assignment]
+    imported = serializers.BooleanField(source="was_imported", help_text="collected elsewhere, it came in as a file")
     survey = serializers.SlugField(source="sitting.respondent.participant.survey.slug", allow_null=True)
     experiment_id = serializers.IntegerField(source="sitting.run.experiment_id", allow_null=True)
     run_id = serializers.IntegerField(source="sitting.run.pk", allow_null=True)
@@ -190,7 +191,8 @@ class AnswersViewSet(StudyReadViewSet):
             .annotate(
                 measured=Subquery(exposure.values(columns=JSONObject(**{name: name for name in EXPOSURE}))[:1]),
                 imported_ms=F("imported__duration_ms"),
-                given_at=Case(When(imported__isnull=False, then="imported__submitted_at"), default="changed_at"),
+                given_at=GIVEN_AT,
+                was_imported=ANSWER_IMPORTED,
             )
         )
 
@@ -387,6 +389,11 @@ class ScoreSerializer(StudyRowSerializer):
     survey = serializers.SlugField(source="sitting.respondent.participant.survey.slug", allow_null=True)
     experiment_id = serializers.IntegerField(source="sitting.run.experiment_id", allow_null=True)
     experiment = serializers.CharField(source="sitting.run.experiment.title", allow_null=True)
+    imported = serializers.BooleanField(
+        source="sitting.run.experiment.imported",
+        allow_null=True,
+        help_text="the model's replies were recorded elsewhere; null for people",
+    )
     run_id = serializers.IntegerField(source="sitting.run.pk", allow_null=True)
     run = serializers.IntegerField(allow_null=True, help_text="number of the run in the experiment")
     sitting = serializers.IntegerField(source="sitting.ordinal")

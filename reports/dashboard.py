@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -120,7 +120,7 @@ def _counts(user: Visitor, studies: Sequence[int]) -> dict[int, Counts]:
 
 
 def _runs_that_matter(studies: Any) -> QuerySet[Run]:
-    """Without imports that were put aside, and without imported runs that lack answers: nobody can do anything there."""
+    """Without imports that were put aside, and without imported runs that lack answers: nothing can be done there."""
     runs = Run.objects.filter(experiment__study__in=studies)
     lacking = Q(state=Run.State.INCOMPLETE) | Q(sitting__standing=Sitting.Standing.EXCLUDED)
     return runs.exclude(lacking, experiment__imported=True)

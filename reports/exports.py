@@ -6,16 +6,15 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from django.db.models import Case, Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, When
-from django.db.models.functions import JSONObject
+from django.db.models import Case, Count, Max, OuterRef, Q, QuerySet, Subquery, Sum, Value, When
+from django.db.models.functions import Coalesce, JSONObject
 from django.utils.translation import gettext_lazy
 
 from annotation.models import Rater
 from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal, word_tokens
-from llmruns.keys import without_secrets
 from llmruns.models import Call
-from reports import questionnaire_export
+from reports import call_export, questionnaire_export
 from reports.judgement_exports import (
     PLACES,
     SKIPS,
@@ -47,6 +46,7 @@ ANSWERS = (
     "respondent",
     "kind",
     "source",
+    "imported",
     "sitting",
     "sitting_state",
     "standing",
@@ -136,6 +136,7 @@ SCORES = (
     "source",
     "experiment_id",
     "experiment",
+    "imported",
     "run",
     "sitting",
     "sitting_state",
@@ -150,32 +151,19 @@ SCORES = (
     "n_no_valid_reply",
     "reason",
 )
-CALLS = (
-    *STUDY,
-    "purpose",
-    "experiment_id",
-    "experiment",
-    "model",
-    "provider",
-    "model_requested",
-    "temperature",
-    "run",
-    "position",
-    "attempt",
-    "state",
-    "kind",
-    "detail",
-    "http_status",
-    "model_reported",
-    "finish_reason",
-    "input_tokens",
-    "output_tokens",
-    "sent_at",
-    "ended_at",
-    "escaped",
-    "raw_reply",
-    "raw_body",
-    "request",
+# An imported answer came when its source says so, which may be unknown; the row is younger.
+_REPLIED_AT = Call.objects.filter(run__sitting=OuterRef("sitting"), stimulus=OuterRef("stimulus"), state=Call.State.OK)
+GIVEN_AT = Case(
+    When(imported__isnull=False, then="imported__submitted_at"),
+    When(
+        sitting__run__experiment__imported=True,
+        then=Subquery(_REPLIED_AT.values(at=Coalesce("ended_at", "sent_at"))[:1]),
+    ),
+    default="changed_at",
+)
+ANSWER_IMPORTED = Case(
+    When(Q(imported__isnull=False) | Q(sitting__run__experiment__imported=True), then=Value(True)),
+    default=Value(False),
 )
 
 
@@ -212,6 +200,7 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
             "sitting__respondent__public_id",
             "sitting__respondent__kind",
             "sitting__source_label",
+            ANSWER_IMPORTED,
             "sitting__ordinal",
             "sitting__state",
             "sitting__standing",
@@ -222,8 +211,7 @@ def answer_rows(study: Study, rubric: Rubric) -> Rows:
             "stimulus__original",
             "outcome",
             "text",
-            # An imported answer came when its source says so, which may be unknown; the row is younger.
-            Case(When(imported__isnull=False, then="imported__submitted_at"), default="changed_at"),
+            GIVEN_AT,
             "stimulus_id",
             "sitting__order",
             Subquery(exposure.values(columns=JSONObject(**{name: name for name in EXPOSURE}))[:1]),
@@ -401,7 +389,7 @@ def label_rows(study: Study, rubric: Rubric) -> Rows:
 def score_rows(study: Study, rubric: Rubric) -> Rows:
     for instrument in instruments_of(study):
         results = results_of(study=study, instrument=instrument, rubric=rubric_of(instrument))
-        experiments = {row.key: (row.experiment_id, row.experiment or None) for row in results.rows}
+        experiments = {row.key: (row.experiment_id, row.experiment or None, row.imported) for row in results.rows}
         for row in results.sittings:
             sitting, score = row.sitting, row.score
             yield [
@@ -427,46 +415,6 @@ def score_rows(study: Study, rubric: Rubric) -> Rows:
                 row.tally.n_no_reply,
                 score.score.reason or None,
             ]
-
-
-def _calls(study: Study) -> QuerySet[Call]:
-    """Trials of a model belong to no run, so the study is the configuration's."""
-    return Call.objects.filter(config__study=study)
-
-
-def call_rows(study: Study, rubric: Rubric) -> Rows:
-    rows = (
-        _calls(study)
-        .order_by("pk")
-        .values_list(
-            "purpose",
-            "run__experiment_id",
-            "run__experiment__title",
-            "config__label",
-            "config__provider",
-            "config__model",
-            "config__temperature",
-            "run__ordinal",
-            "stimulus__position",
-            "attempt",
-            "state",
-            "kind",
-            "detail",
-            "http_status",
-            "model_reported",
-            "finish_reason",
-            "input_tokens",
-            "output_tokens",
-            "sent_at",
-            "ended_at",
-            "escaped",
-            "raw_reply",
-            "raw_body",
-            "request",
-        )
-    )
-    for *row, request in rows.iterator(chunk_size=CHUNK):
-        yield [study.slug, study.simulated, *(None if own == "" else own for own in row), without_secrets(request)]
 
 
 def judged_codes(study: Study | None, rubric: Rubric) -> list[str]:
@@ -585,9 +533,9 @@ EXPORTS = {
         Export(
             "calls",
             gettext_lazy("Every request to a model's provider, with its raw reply. No keys."),
-            lambda study, rubric: CALLS,
-            call_rows,
-            lambda study, rubric: _calls(study).count(),
+            lambda study, rubric: (*STUDY, *call_export.COLUMNS),
+            lambda study, rubric: call_export.call_rows(study),
+            lambda study, rubric: call_export.calls_of(study).count(),
         ),
     )
 }

@@ -15,6 +15,7 @@ from reports.csvfile import stream
 from reports.dashboard import outside_words
 from reports.export_views import file_name
 from reports.figures import FIGURE_COLUMNS, Theme, compiled, drawn, figure_data, figure_rows, specification
+from reports.model_facts import model_facts
 from reports.selectors import (
     AnswerFilter,
     Results,
@@ -79,6 +80,7 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
         "results": found,
         "outside": ", ".join(outside_words(people_outside(instrument))),
         "overview": overview(found),
+        "model_facts": model_facts(found),
         "breakdown": breakdown(found),
         "per_stimulus": per_stimulus(found),
         "figure": figure,

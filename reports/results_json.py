@@ -63,6 +63,9 @@ class ResultRowSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(Respondent.Kind.choices)
     experiment_id = serializers.IntegerField(allow_null=True, help_text="null for people")
     experiment = serializers.CharField(allow_null=True)
+    imported = serializers.BooleanField(
+        allow_null=True, help_text="the replies were recorded elsewhere; null for people"
+    )
     n_sittings = serializers.IntegerField(help_text="finished ones")
     n_unfinished = serializers.IntegerField()
     n_answers = serializers.IntegerField(help_text="of finished sittings, and so the three next")
@@ -109,6 +112,7 @@ def _row(results: Results, row: Row) -> dict[str, Any]:
         "kind": Respondent.Kind.HUMAN if row.is_people else Respondent.Kind.MODEL,
         "experiment_id": None if row.is_people else int(row.key.rpartition("-")[2]),
         "experiment": None if row.is_people else row.experiment,
+        "imported": row.imported,
         "n_sittings": row.n_sittings,
         "n_unfinished": row.n_unfinished,
         "n_answers": row.tally.n_answers,

@@ -58,6 +58,7 @@ class Row:
     label: str
     experiment_id: int | None  # None for people
     experiment: str
+    imported: bool | None  # whether the replies were recorded elsewhere; None for people
     n_sittings: int
     n_unfinished: int
     tally: Tally
@@ -99,6 +100,7 @@ class _Group:
     label: str
     experiment_id: int | None = None
     experiment: str = ""
+    imported: bool | None = None
     planned: int = 0
     finished: list[formula.Sitting] = field(default_factory=list)
     incomplete: list[formula.Sitting] = field(default_factory=list)  # runs that ended for a technical reason
@@ -154,16 +156,14 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
     stimuli = list(instrument.stimuli.filter(is_practice=False))
     cuts = formula.stimulus_groups(formula.Stimulus(s.pk, s.complexity, s.shuffled) for s in stimuli)
     answers, tallies = _answers_by_sitting(labels_of(instrument=instrument, rubric=rubric), criteria)
-    runs = {
-        run.sitting_id: run
-        for run in Run.objects.filter(experiment__instrument=instrument).select_related("experiment", "config")
-    }
+    runs = {run.sitting_id: run for run in _runs_of(instrument)}
     groups = {PEOPLE: _Group(_("People"))}
     labels = _model_labels(runs.values())
     for run in runs.values():
         experiment = run.experiment
         groups.setdefault(
-            run_key(run), _Group(labels[run_key(run)], experiment.pk, experiment.title, experiment.runs_planned)
+            run_key(run),
+            _Group(labels[run_key(run)], experiment.pk, experiment.title, experiment.imported, experiment.runs_planned),
         )
     keys = [stimulus.pk for stimulus in stimuli]
     rows = []
@@ -181,6 +181,12 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
     return Results(
         study, instrument, criteria, stimuli, cuts, [_row(key, g, cuts, criteria) for key, g in groups.items()], rows
     )
+
+
+def _runs_of(instrument: Instrument) -> QuerySet[Run]:
+    """The runs that count: an import that was put aside makes no row."""
+    runs = Run.objects.filter(experiment__instrument=instrument).exclude(sitting__standing=Sitting.Standing.EXCLUDED)
+    return runs.select_related("experiment", "config")
 
 
 def people_outside(instrument: Instrument) -> dict[str, int]:
@@ -205,7 +211,7 @@ def _counted_sittings(instrument: Instrument) -> QuerySet[Sitting]:
 
 def row_labels(instrument: Instrument) -> dict[str, str]:
     """What the rows of an instrument's results are called, by their keys. One query."""
-    runs = Run.objects.filter(experiment__instrument=instrument).select_related("experiment", "config")
+    runs = _runs_of(instrument)
     return {PEOPLE: _("People")} | _model_labels(runs.order_by("config", "experiment").distinct("config", "experiment"))
 
 
@@ -259,6 +265,7 @@ def _row(key: str, group: _Group, cuts: list[formula.Group], criteria: tuple[for
         label=group.label,
         experiment_id=group.experiment_id,
         experiment=group.experiment,
+        imported=group.imported,
         n_sittings=len(group.finished),
         n_unfinished=group.n_unfinished,
         tally=group.tally,
