@@ -33,7 +33,7 @@ KINDS: dict[str, Promise] = {
     "person": _("paused by a researcher"),
     "cap": _("the next call might pass the cap; nothing was sent"),
     "unbounded": _("there is a cap, and the most that the next call can cost cannot be told; nothing was sent"),
-    "not_in_file": _("the imported file holds no reply to it"),
+    "not_in_file": _("the imported file holds no reply"),
     "attempts_left": _("the imported file ends before a valid reply, and before the last attempt"),
     "final_answer_only": _("only the final answer was recorded: how many attempts it took is not known"),
 }

@@ -120,7 +120,7 @@ def _line(number: int, raw: bytes) -> Line:
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError as error:
-        return _wrong(number, "not_utf8", f"byte {error.start + 1} of the line")
+        return _wrong(number, "not_utf8", str(error.start + 1))
     if "\x00" in text:
         return _wrong(number, "nul_in_line")
     try:
@@ -128,7 +128,7 @@ def _line(number: int, raw: bytes) -> Line:
     except RecursionError:
         return _wrong(number, "too_deep")
     except json.JSONDecodeError as error:
-        return _wrong(number, "not_json", f"{error.msg}, character {error.pos + 1}")
+        return _wrong(number, "not_json", f"{error.pos + 1}: {text[error.pos : error.pos + 40].strip()}")
     except ValueError as error:  # a number of thousands of digits, or NaN
         return _wrong(number, "not_json", str(error)[:100])
     if not isinstance(value, dict):
@@ -160,7 +160,7 @@ def _checked(number: int, value: dict[str, Any]) -> Line:
     for name in REPLIES:
         found[name] = take(name)
         if found[name] is not None and not isinstance(found[name], str):
-            found[name] = wrong("wrong_type", f"{name}: text")
+            found[name] = wrong("wrong_type", f"{name}: string")
     for name, (least, most) in COUNTS.items():
         found[name] = _count(name, take(name), least, most, wrong)
     for name in OBJECTS:
@@ -172,9 +172,10 @@ def _checked(number: int, value: dict[str, Any]) -> Line:
     found["request"] = _object("request", take("request"), wrong)
     found["response"] = take("response")
     found["escaped"] = take("escaped") is True
-    if found["currency"] not in (None, "", *CURRENCIES):
-        found["currency"] = wrong("unknown_currency", f"{found['currency']}; {', '.join(CURRENCIES)}")
-    if any(found[name] for name in AMOUNTS) and not found["currency"]:
+    currency = found["currency"]
+    if currency not in (None, "", *CURRENCIES):
+        found["currency"] = wrong("unknown_currency", f"{currency}; {', '.join(CURRENCIES)}")
+    elif any(found[name] for name in AMOUNTS) and not currency:
         wrong("no_currency", "currency")
     return line
 
@@ -183,7 +184,7 @@ def _text(name: str, value: Any, longest: int, wrong: Wrong) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        return wrong("wrong_type", f"{name}: text")
+        return wrong("wrong_type", f"{name}: string")
     if not is_storable(value):
         return wrong("unstorable", name)
     if longest and len(value) > longest:
@@ -197,7 +198,7 @@ def _count(name: str, value: Any, least: int, most: int, wrong: Wrong) -> int | 
     if isinstance(value, float) and value.is_integer():  # pandas writes 3 as 3.0 where a column has gaps
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int):
-        return wrong("wrong_type", f"{name}: whole number")
+        return wrong("wrong_type", f"{name}: integer")
     if not least <= value <= most:
         return wrong("out_of_range", f"{name}: {least}–{most}")
     return value
