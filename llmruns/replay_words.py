@@ -62,7 +62,10 @@ NOTES = {
     "prompt_new": gettext_lazy("the prompt in the requests is new to the study; it is added to its prompts"),
     "prompt_other": gettext_lazy("the requests in the file have another prompt than the one that you chose"),
     "prompt_unknown": gettext_lazy("the file does not say with which prompt the models were asked"),
-    "prompt_unread": gettext_lazy("requests out of which no prompt can be read"),
+    "prompt_unread": gettext_lazy(
+        "requests that are not one message with the words of their stimulus: no prompt is read from them; is it the "
+        "right instrument?"
+    ),
     "run_incomplete": gettext_lazy("a run lacks answers, so it has no score (model, run: stimuli)"),
     "surplus": gettext_lazy(
         "replies after the one that decided, or after the last attempt; they are kept in the log and decide nothing"
