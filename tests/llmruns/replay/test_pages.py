@@ -156,6 +156,8 @@ def test_an_import_is_marked_wherever_it_is_shown_and_offers_nothing_to_send(ali
     assert "the imported file holds no reply" in page.lower()
     assert f"/models/{config.pk}/try/" not in body(alice, "/studies/ours/models/")
     assert alice.post(f"/studies/ours/models/{config.pk}/try/")["Location"] == "/studies/ours/models/"
+    form = alice.get("/studies/ours/experiments/new/").context["form"]
+    assert not form.fields["configs"].queryset.exists(), "nobody can launch it"
     alice.post(f"{here}resume/")
     alice.post(f"{here}pause/")
     experiment.refresh_from_db()
