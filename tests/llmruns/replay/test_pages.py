@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from django.urls import resolve
 from django.utils import timezone
 from pytest_django import Settings
 
@@ -16,6 +17,7 @@ from corpus.drafts import draft_file, draft_folder
 from corpus.models import Answer, Instrument, Sitting
 from llmruns.importers import records
 from llmruns.models import Experiment, ModelConfig, ReplyDraft, ReplyImport, Run
+from llmruns.urls import urlpatterns
 from studies.models import Membership
 from studies.services import blinding_impose
 from tests.conftest import Cast
@@ -183,8 +185,14 @@ def test_imports_are_closed_to_others_and_to_whoever_rates(
 ) -> None:
     made = replay(whole()).made
     draft = send(alice, as_file(whole(model="B")), instrument)
-    posts = [f"{BASE}new/", draft, f"{draft}confirm/", f"{draft}discard/"]
-    posts += [f"{BASE}{made.pk}/aside/", f"{BASE}{made.pk}/count/"]
+    only_posts = [f"{draft}confirm/", f"{draft}discard/", f"{BASE}{made.pk}/aside/", f"{BASE}{made.pk}/count/"]
+    posts = [f"{BASE}new/", draft, *only_posts]
+    asked = {resolve(address).url_name for address in (BASE, *posts)}
+    assert asked == {pattern.name for pattern in urlpatterns if pattern.name.startswith("reply_")}
+    for address in only_posts:
+        assert alice.get(address).status_code == 405, "a GET starts nothing"
+    for address in (BASE, *posts):
+        assert "/login/" in Client().get(address)["Location"], address
     for user, status in ((cast.bob, 404), (cast.rita, 404)):
         client = cast.client(user)
         for address in posts:
