@@ -204,6 +204,7 @@ def _line(call: Call) -> dict[str, Any]:
         "cost_unknown_because": cost.reason if cost.value is None else "",
         "cost_at_most": call.reserved if cost.value is None else None,
         "price": call.price_id,
+        "sent": call.sent,
         "sent_at": call.sent_at,
         "ended_at": call.ended_at,
         "parameters_asked": call.asked,

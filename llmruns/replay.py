@@ -477,6 +477,7 @@ def call_columns(values: dict[str, Any]) -> dict[str, Any]:
         "cost": values["cost"],
         "reserved": values["cost_at_most"] if values["cost"] is None else None,
         "currency": values["currency"] or "",
+        "sent": values["sent"],
         "sent_at": values["sent_at"],
         "ended_at": values["ended_at"],
     }

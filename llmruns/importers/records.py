@@ -58,9 +58,9 @@ AMOUNTS = ("cost", "cost_at_most")
 # Of the log of calls, and of no use here.
 PASSED_OVER = {
     "call", "experiment", "provider", "answer", "cost_unknown_because", "price", "prompt",
-    "prompt_version", "imported", "sent",
+    "prompt_version", "imported",
 }  # fmt: skip
-KNOWN = {*TEXTS, *REPLIES, *COUNTS, *OBJECTS, *TIMES, *AMOUNTS, *PASSED_OVER, "request", "response", "escaped"}
+KNOWN = {*TEXTS, *REPLIES, *COUNTS, *OBJECTS, *TIMES, *AMOUNTS, *PASSED_OVER, "request", "response", "escaped", "sent"}
 
 
 Wrong = Callable[[str, str], Any]  # notes a problem and returns None
@@ -172,6 +172,7 @@ def _checked(number: int, value: dict[str, Any]) -> Line:
     found["request"] = _object("request", take("request"), wrong)
     found["response"] = take("response")
     found["escaped"] = take("escaped") is True
+    found["sent"] = take("sent") is not False
     currency = found["currency"]
     if currency not in (None, "", *CURRENCIES):
         found["currency"] = wrong("unknown_currency", f"{currency}; {', '.join(CURRENCIES)}")

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db
 COLUMNS = (
     "run__ordinal", "stimulus__position", "attempt", "state", "kind", "raw_reply", "request", "response",
     "asked", "used", "finish_reason", "http_status", "model_reported", "input_tokens", "output_tokens",
-    "cost", "currency", "reserved", "detail", "escaped", "sent_at", "ended_at",
+    "cost", "currency", "reserved", "detail", "escaped", "sent", "sent_at", "ended_at",
 )  # fmt: skip
 
 
@@ -77,6 +77,7 @@ def test_a_log_comes_back_as_it_was(cast: Cast, launch: Launch, config: ModelCon
     server.script(TWO, chat.rate_limited(1), chat.answer(""))
     experiment = launch(runs=2)
     work(experiment)
+    assert Call.objects.filter(kind="rate_limited").update(sent=False) == 1
     cast.client(cast.alice).post(f"/studies/ours/models/{config.pk}/try/")  # a trial is in the log as well
     response = cast.client(cast.alice).get("/studies/ours/calls.jsonl")
     data = b"".join(response.streaming_content)
