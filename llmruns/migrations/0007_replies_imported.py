@@ -11,7 +11,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("corpus", "0007_instrument_revision"),
-        ("llmruns", "0005_call_sent"),
+        ("llmruns", "0006_judging"),
         ("studies", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
