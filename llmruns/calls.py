@@ -12,7 +12,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from typing import Any
@@ -52,6 +52,7 @@ from llmruns.providers.base import (
 from llmruns.queue import judgements_enqueue, stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
 from llmruns.sending import experiment_send, judging_send, limit_send
+from llmruns.statements import ToAsk, call_insert, call_lock, call_write, stimulus_lock
 from llmruns.storing import is_storable_json, storable_body
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
@@ -131,85 +132,53 @@ def question_body(config: ModelConfig, prompt: str) -> dict[str, Any]:
     return provider_get(config.provider).request_body(question)
 
 
-# The price and the limit under which a call is sent, as pricing.price_at and limits.configs_under have them (a test
-# compares), in one statement that Django need not put together for every call: that cost 3 ms of 10.
-_TERMS = """
-SELECT
-  (SELECT id FROM llmruns_price
-   WHERE (study_id = %(study)s OR study_id IS NULL) AND provider = %(provider)s AND model = %(model)s
-     AND valid_from <= %(day)s ORDER BY study_id NULLS LAST, valid_from DESC LIMIT 1),
-  (SELECT id FROM llmruns_providerlimit
-   WHERE study_id = %(study)s AND provider = %(provider)s AND base_url IN ('', %(base_url)s)
-   ORDER BY base_url = '' LIMIT 1)
-"""
-
-
-def terms_of(config: ModelConfig, day: date) -> tuple[int | None, int | None]:
-    """The ids of the price and of the limit that hold for a configuration. One query."""
-    values: dict[str, Any] = {
-        "study": config.study_id,
-        "provider": config.provider,
-        "model": config.model,
-        "base_url": config.base_url,
-        "day": day,
-    }
-    with connection.cursor() as cursor:
-        cursor.execute(_TERMS, values)
-        price_id, limit_id = cursor.fetchone()
-    return price_id, limit_id
-
-
 def call_claim(*, run_id: int, stimulus_id: int) -> Claim | None:
     """Write the call that is about to be sent. None where nothing is to be asked, or may be asked, now.
 
-    Three queries; three more under a limit, three more under a cap.
+    Two queries; more under a limit or a cap.
     """
     worker = worker_name()
     try:
         with transaction.atomic():
-            claim = _claim(run_id, stimulus_id, worker)
+            found = stimulus_lock(run_id=run_id, stimulus_id=stimulus_id, day=price_day(timezone.now()))
+            claim = None if found is None else _claim(run_id, stimulus_id, found, worker)
     except IntegrityError:  # call_at_most_one_in_flight: somebody else is asking
         return None
-    if claim is not None:
+    if claim is not None and found is not None and found.run_state == Run.State.PENDING:
         Run.objects.filter(pk=run_id, state=Run.State.PENDING).update(state=Run.State.RUNNING)
     return claim
 
 
-def _claim(run_id: int, stimulus_id: int, worker: str) -> Claim | None:
+def _claim(run_id: int, stimulus_id: int, found: ToAsk, worker: str) -> Claim | None:
     now = timezone.now()
-    item = (
-        RunStimulus.objects.select_for_update(of=("self",))
-        .select_related("stimulus", "run__config__credential", "run__experiment__prompt")
-        .filter(run_id=run_id, stimulus_id=stimulus_id)
-        .first()
-    )
-    if item is None or item.state != RunStimulus.State.TODO or item.due_at > now + CLOCKS_DIFFER:
+    if found.state != RunStimulus.State.TODO or found.due_at > now + CLOCKS_DIFFER:
         return None
-    run, experiment = item.run, item.run.experiment
-    if run.state not in (Run.State.PENDING, Run.State.RUNNING) or experiment.state != Experiment.State.RUNNING:
+    if found.run_state not in (Run.State.PENDING, Run.State.RUNNING):
         return None
-    price_id, limit_id = terms_of(run.config, price_day(now))
-    if limit_id is not None and not limit_admits(limit_id=limit_id, now=now):
+    if found.experiment_state != Experiment.State.RUNNING:
         return None
-    body = question_body(run.config, experiment.prompt.text.replace("{words}", item.stimulus.text))
+    if found.limit_id is not None and not limit_admits(limit_id=found.limit_id, now=now):
+        return None
+    config = found.config
+    body = question_body(config, found.prompt.replace("{words}", found.words))
     call = Call(
         run_id=run_id,
-        config=run.config,
+        config=config,
         stimulus_id=stimulus_id,
-        asked=parameters_of(run.config),
+        asked=parameters_of(config),
         request=body,
-        price_id=price_id,
+        price_id=found.price_id,
         worker=worker,
     )
-    if experiment.cap is not None:
-        price = None if price_id is None else Price.objects.get(pk=price_id)
-        call.reserved = bound(body, price, currency=experiment.currency).value
-        call.currency = experiment.currency
+    if found.is_capped:
+        price = None if found.price_id is None else Price.objects.get(pk=found.price_id)
+        call.reserved = bound(body, price, currency=found.currency).value
+        call.currency = found.currency
         # The last lock before the call is written; a call that exists already gives the money back by rolling back.
-        if money_reserve(experiment_id=experiment.pk, most=call.reserved) != "granted":
+        if money_reserve(experiment_id=found.experiment_id, most=call.reserved) != "granted":
             return None
-    call.save(force_insert=True)
-    return Claim(call.pk, run_id, stimulus_id, run.config, body, limit_id)
+    call_insert(call)
+    return Claim(call.pk, run_id, stimulus_id, config, body, found.limit_id)
 
 
 def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 600.0) -> Outcome:
@@ -236,28 +205,22 @@ def provider_ask(config: ModelConfig, body: dict[str, Any], *, longest: float = 
 
 
 def call_record(*, claim: Claim, outcome: Outcome) -> None:
-    """Write down what came of a call and what is to be done next. About ten queries."""
+    """Write down what came of a call and what is to be done next. About four queries; more where a run ends."""
     columns = reply_columns(outcome)
     with transaction.atomic():
-        run = Run.objects.select_for_update(of=("self",), no_key=True).select_related("experiment").get(pk=claim.run_id)
-        item = RunStimulus.objects.select_for_update().get(run=run, stimulus_id=claim.stimulus_id)
-        call = (
-            Call.objects.select_for_update(of=("self",), no_key=True)
-            .select_related("price")
-            .only("state", "reserved", "price", "run_id", "stimulus_id")
-            .get(pk=claim.call_id)
-        )
+        call, run, item = call_lock(claim.call_id)
         if call.state not in (Call.State.IN_FLIGHT, Call.State.LOST):
             return  # recorded by a try of which the database, going away, could no longer say that it had succeeded
         columns |= cost_columns(call, outcome, claim.body)
+        is_left = True
         if not _may_decide(call, item):
             # The sweeper took this worker for dead and somebody else has asked again. What came is kept all the same.
             Call.objects.filter(pk=claim.call_id).update(**columns, kind="late")
         elif isinstance(outcome, ProviderReply):
-            _reply_apply(claim.call_id, columns, outcome, run, item)
+            is_left = _reply_apply(claim.call_id, columns, outcome, run, item)
         else:
-            _failure_apply(claim.call_id, columns, outcome, run, item)
-        ended = item.state != RunStimulus.State.TODO and _run_settle(run)
+            is_left = _failure_apply(claim.call_id, columns, outcome, run, item)
+        ended = not is_left and item.state != RunStimulus.State.TODO and _run_settle(run)
         call_money_settle(call, columns["cost"], run.experiment)
     if isinstance(outcome, ProviderError) and not outcome.transient:
         runs_pause(experiment_id=run.experiment_id, config_id=run.config_id, error=outcome)
@@ -340,18 +303,15 @@ def _may_decide(call: Call, item: RunStimulus) -> bool:
     return call.state == Call.State.LOST and item.state != RunStimulus.State.DONE and not newer.exists()
 
 
-def _reply_apply(call_id: int, columns: dict[str, Any], reply: ProviderReply, run: Run, item: RunStimulus) -> None:
-    """A completed reply: it costs an attempt, and gives an answer or the kind of its failure."""
+def _reply_apply(call_id: int, columns: dict[str, Any], reply: ProviderReply, run: Run, item: RunStimulus) -> bool:
+    """A completed reply: it costs an attempt, and gives an answer or the kind of its failure.
+
+    Returns whether anything else of the run is to be asked; a failure below does too.
+    """
     verdict = classify_reply(reply.text, reply.finish_reason, reply.refusal)
     kind = _answer_give(run, item, verdict)
     item.attempts += 1
     item.failures, item.failing_since, item.problem = 0, None, ""
-    Call.objects.filter(pk=call_id).update(
-        **columns,
-        state=Call.State.BAD_REPLY if kind else Call.State.OK,
-        kind=kind,
-        attempt=item.attempts,
-    )
     if not kind:
         item.state = RunStimulus.State.DONE
     elif item.attempts >= run.experiment.max_attempts:
@@ -363,7 +323,8 @@ def _reply_apply(call_id: int, columns: dict[str, Any], reply: ProviderReply, ru
     else:
         item.due_at = timezone.now()
         transaction.on_commit(partial(stimuli_enqueue, [(run.pk, item.stimulus_id)]))
-    item.save(update_fields=["attempts", "failures", "failing_since", "problem", "state", "due_at"])
+    state = Call.State.BAD_REPLY if kind else Call.State.OK
+    return call_write(call_id, {**columns, "state": state, "kind": kind, "attempt": item.attempts}, item)
 
 
 def _answer_give(run: Run, item: RunStimulus, verdict: Reply) -> str:
@@ -385,10 +346,9 @@ def _answer_give(run: Run, item: RunStimulus, verdict: Reply) -> str:
     return ""
 
 
-def _failure_apply(call_id: int, columns: dict[str, Any], error: ProviderError, run: Run, item: RunStimulus) -> None:
+def _failure_apply(call_id: int, columns: dict[str, Any], error: ProviderError, run: Run, item: RunStimulus) -> bool:
     """No reply of a model: costs no attempt. Ask again later, or give up for now."""
     now = timezone.now()
-    Call.objects.filter(pk=call_id).update(**columns, state=Call.State.FAILED, kind=error.kind)
     item.failures += 1
     item.failing_since = item.failing_since or now
     item.problem = error.kind
@@ -402,7 +362,7 @@ def _failure_apply(call_id: int, columns: dict[str, Any], error: ProviderError, 
             item.due_at = due_at
             wait = (due_at - now).total_seconds()
             transaction.on_commit(partial(stimuli_enqueue, [(run.pk, item.stimulus_id)], countdown=wait))
-    item.save(update_fields=["failures", "failing_since", "problem", "state", "due_at"])
+    return call_write(call_id, {**columns, "state": Call.State.FAILED, "kind": error.kind}, item)
 
 
 def wait_seconds(failures: int, retry_after: float | None) -> float:

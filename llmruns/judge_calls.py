@@ -26,7 +26,6 @@ from llmruns.calls import (
     parameters_of,
     question_body,
     reply_columns,
-    terms_of,
     wait_seconds,
 )
 from llmruns.judge_items import ITEM, item_leave
@@ -39,6 +38,7 @@ from llmruns.pricing import bound, price_day
 from llmruns.providers.base import ProviderError, ProviderReply
 from llmruns.queue import judgements_enqueue
 from llmruns.sending import limit_send
+from llmruns.statements import terms_of
 from scoring.services import Verdict, judgements_record, round_close
 
 # What a call must not keep once the answer's author has taken it back.

@@ -10,7 +10,8 @@ from django.db.models import F
 from django.utils import timezone
 
 from llmruns import calls, limits, sending
-from llmruns.calls import call_claim, call_record, stimulus_work, terms_of
+from llmruns.calls import call_claim, call_record, stimulus_work
+from llmruns.statements import terms_of
 from llmruns.limits import LimitTakenError, configs_under, limit_rows, limit_set, messages_for
 from llmruns.models import Call, ModelConfig, Price, ProviderLimit, Run, RunStimulus
 from llmruns.pricing import price_at

@@ -1,0 +1,151 @@
+"""The statements of a call's way, each sent once: what a claim reads and writes, what a record reads and writes.
+
+They say what the rules elsewhere say (pricing.price_at, limits.configs_under; tests compare), in a form that Django
+need not put together for every call: that was two thirds of what a call cost. Locks are taken in the order of the
+`FOR` clauses: PostgreSQL locks the rows of one joined row in that order.
+"""
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import cache
+from itertools import islice
+from typing import Any
+
+from llmruns.models import Call, Credential, Experiment, ModelConfig, Price, Run, RunStimulus
+from llmruns.rows import assigned_values, assignments, columns, insert_statement, insert_values, instance, width
+from studies.database import planned_cursor
+
+# The price and the limit under which a configuration is asked; {0} stands before its columns.
+_PRICE_ID = """
+  (SELECT id FROM llmruns_price
+   WHERE (study_id = {0}study_id OR study_id IS NULL) AND provider = {0}provider AND model = {0}model
+     AND valid_from <= %(day)s ORDER BY study_id NULLS LAST, valid_from DESC LIMIT 1)"""
+_LIMIT_ID = """
+  (SELECT id FROM llmruns_providerlimit
+   WHERE study_id = {0}study_id AND provider = {0}provider AND base_url IN ('', {0}base_url)
+   ORDER BY base_url = '' LIMIT 1)"""
+_TERMS = f"SELECT {_PRICE_ID}, {_LIMIT_ID} FROM llmruns_modelconfig c WHERE c.id = %(config)s".replace("{0}", "c.")
+
+_TO_ASK = f"""
+SELECT i.state, i.due_at, r.state, e.state, e.id, e.cap IS NOT NULL, e.currency, p.text, s.text, price.id, l.id,
+  {columns(ModelConfig, "c")}, {columns(Credential, "k")}
+FROM llmruns_runstimulus i
+JOIN llmruns_run r ON r.id = i.run_id
+JOIN llmruns_experiment e ON e.id = r.experiment_id
+JOIN llmruns_prompt p ON p.id = e.prompt_id
+JOIN corpus_stimulus s ON s.id = i.stimulus_id
+JOIN llmruns_modelconfig c ON c.id = r.config_id
+LEFT JOIN llmruns_credential k ON k.id = c.credential_id
+LEFT JOIN LATERAL {_PRICE_ID} price ON true
+LEFT JOIN LATERAL {_LIMIT_ID} l ON true
+WHERE i.run_id = %(run)s AND i.stimulus_id = %(stimulus)s
+FOR UPDATE OF i
+""".replace("{0}", "c.")  # noqa: S608 - our own names
+
+
+def terms_of(config: ModelConfig, day: date) -> tuple[int | None, int | None]:
+    """The ids of the price and of the limit that hold for a configuration. One query."""
+    with planned_cursor() as cursor:
+        cursor.execute(_TERMS, {"config": config.pk, "day": day})
+        price_id, limit_id = cursor.fetchone()
+    return price_id, limit_id
+
+
+@dataclass(frozen=True, slots=True)
+class ToAsk:
+    """A stimulus of a run, its row locked, and all that a call to it is made of."""
+
+    state: str
+    due_at: datetime
+    run_state: str
+    experiment_state: str
+    experiment_id: int
+    is_capped: bool
+    currency: str
+    prompt: str
+    words: str
+    price_id: int | None
+    limit_id: int | None
+    config: ModelConfig  # with its credential
+
+
+_HEAD = 11
+_CONFIG_END = _HEAD + width(ModelConfig)
+
+
+def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
+    """Lock what is to be asked and read all about it. One query."""
+    with planned_cursor() as cursor:
+        cursor.execute(_TO_ASK, {"run": run_id, "stimulus": stimulus_id, "day": day})
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    config = instance(ModelConfig, row[_HEAD:_CONFIG_END])
+    if config.credential_id is not None:
+        config.credential = instance(Credential, row[_CONFIG_END:])
+    return ToAsk(*row[:_HEAD], config)
+
+
+def call_insert(call: Call) -> None:
+    """`call` gets its number. One query. Raises IntegrityError where another one is in flight."""
+    with planned_cursor() as cursor:
+        cursor.execute(insert_statement(Call), insert_values(call))
+        call.pk = cursor.fetchone()[0]
+
+
+# Of what is read for a record, the columns that it needs; a call's text may be long.
+_CALL = ("id", "run", "stimulus", "state", "reserved", "price")
+_EXPERIMENT = ("id", "cap", "max_attempts", "deadline")
+_SENT = f"""
+SELECT {columns(Call, "c", _CALL)}, {columns(Run, "r")}, {columns(Experiment, "e", _EXPERIMENT)},
+  {columns(RunStimulus, "i")}, {columns(Price, "p")}
+FROM llmruns_call c
+JOIN llmruns_run r ON r.id = c.run_id
+JOIN llmruns_experiment e ON e.id = r.experiment_id
+JOIN llmruns_runstimulus i ON i.run_id = c.run_id AND i.stimulus_id = c.stimulus_id
+LEFT JOIN llmruns_price p ON p.id = c.price_id
+WHERE c.id = %(call)s
+FOR NO KEY UPDATE OF r FOR UPDATE OF i FOR NO KEY UPDATE OF c
+"""  # noqa: S608 - our own names
+
+
+def call_lock(call_id: int) -> tuple[Call, Run, RunStimulus]:
+    """Lock the run, what was asked and the call, and read them with the price and what the experiment was launched with.
+
+    One query. Of the experiment only columns are read that never change: its row is not locked.
+    """
+    with planned_cursor() as cursor:
+        cursor.execute(_SENT, {"call": call_id})
+        values = iter(cursor.fetchone())
+    call = instance(Call, list(islice(values, len(_CALL))), _CALL)
+    run = instance(Run, list(islice(values, width(Run))))
+    run.experiment = instance(Experiment, list(islice(values, len(_EXPERIMENT))), _EXPERIMENT)
+    item = instance(RunStimulus, list(islice(values, width(RunStimulus))))
+    item.run = run
+    call.price = None if call.price_id is None else instance(Price, list(values))
+    return call, run, item
+
+
+_ITEM = ("attempts", "failures", "failing_since", "problem", "state", "due_at")
+
+
+@cache
+def _write(names: tuple[str, ...]) -> str:
+    return f"""
+WITH call AS (UPDATE llmruns_call SET {assignments(Call, names, "call_")} WHERE id = %(call)s),
+  item AS (UPDATE llmruns_runstimulus SET {assignments(RunStimulus, _ITEM, "item_")} WHERE id = %(item)s)
+SELECT EXISTS (SELECT FROM llmruns_runstimulus WHERE run_id = %(run)s AND state = 'todo' AND id <> %(item)s)
+"""  # noqa: S608 - our own names
+
+
+def call_write(call_id: int, values: dict[str, Any], item: RunStimulus) -> bool:
+    """Write the call's columns and what was asked. Returns whether anything else of the run is to be asked.
+
+    One query. The caller holds the run's lock, so that of two last calls one sees the other.
+    """
+    parameters = assigned_values(Call, values, "call_")
+    parameters |= assigned_values(RunStimulus, {name: getattr(item, name) for name in _ITEM}, "item_")
+    parameters |= {"call": call_id, "item": item.pk, "run": item.run_id}
+    with planned_cursor() as cursor:
+        cursor.execute(_write(tuple(values)), parameters)
+        return bool(cursor.fetchone()[0])
