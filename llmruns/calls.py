@@ -420,9 +420,16 @@ def runs_pause(*, experiment_id: int, config_id: int, error: ProviderError) -> N
 ENDED = [Run.State.FINISHED, Run.State.INCOMPLETE, Run.State.CANCELLED]
 
 
-@transaction.atomic
 def experiment_settle(*, experiment_id: int) -> None:
     """Finish an experiment whose runs have all ended. Safe to repeat."""
+    going = Run.objects.filter(experiment=experiment_id).exclude(state__in=ENDED)
+    # Without the lock first: most runs are not the last one, and of two that end at once the later one sees the other.
+    if not going.exists():
+        _experiment_settle(experiment_id)
+
+
+@transaction.atomic
+def _experiment_settle(experiment_id: int) -> None:
     experiment = Experiment.objects.select_for_update().get(pk=experiment_id)
     if experiment.state not in (Experiment.State.RUNNING, Experiment.State.PAUSED):
         return
