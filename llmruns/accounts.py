@@ -1,6 +1,6 @@
 """What an experiment has cost so far, how well its models keep the format, and whether they repeat themselves."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from corpus.models import Instrument, Sitting
-from llmruns.models import Call, Experiment, Judging, ModelConfig
+from llmruns.models import Call, Experiment, Judging, ModelConfig, Run
 
 # The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
 COMPARABLE_STIMULI = 5
@@ -35,6 +35,9 @@ class Account:
     perhaps: int = 0  # calls without a reply that may have been billed all the same
     first: int = 0  # first attempts
     first_valid: int = 0  # of them in the required format
+    in_flight: int = 0  # calls, as below
+    failures: int = 0  # technical
+    lost: int = 0
 
     @property
     def sums(self) -> list[Money]:
@@ -51,6 +54,9 @@ class Account:
         self.perhaps += group["perhaps"]
         self.first += group["first"]
         self.first_valid += group["first_valid"]
+        self.in_flight += group["calls_in_flight"]
+        self.failures += group["calls_failed"]
+        self.lost += group["calls_lost"]
         if group["currency"]:
             money = self.money.setdefault(group["currency"], Money(group["currency"]))
             money.known += group["known"] or 0
@@ -61,7 +67,6 @@ class Account:
 @dataclass
 class Accounts:
     total: Account = field(default_factory=Account)
-    by_run: dict[int, Account] = field(default_factory=dict)
     by_config: dict[int, Account] = field(default_factory=dict)
 
 
@@ -80,12 +85,19 @@ def judging_account(judging: Judging) -> Account:
 
 
 def accounts_of(experiment: Experiment) -> Accounts:
-    """Sums per run, per model and over all, currencies apart. One query."""
+    """Sums per model and over all, currencies apart. One query."""
     found = Accounts()
-    for group in _groups(Call.objects.filter(run__experiment=experiment), "run_id", "config_id"):
+    for group in _groups(Call.objects.filter(run__experiment=experiment), "config_id"):
         found.total.add(group)
-        found.by_run.setdefault(group["run_id"], Account()).add(group)
         found.by_config.setdefault(group["config_id"], Account()).add(group)
+    return found
+
+
+def accounts_of_runs(runs: Sequence[Run]) -> dict[int, Account]:
+    """The same per run, for some of an experiment's. One query."""
+    found: dict[int, Account] = {}
+    for group in _groups(Call.objects.filter(run__in=runs), "run_id"):
+        found.setdefault(group["run_id"], Account()).add(group)
     return found
 
 
@@ -113,6 +125,9 @@ def _groups(calls: QuerySet[Call], *by: str) -> Iterable[Mapping[str, Any]]:
             perhaps=Count("pk", filter=_SILENT & ~_COMPLETED & (_LOST | Q(reserved__isnull=False))),
             first=Count("pk", filter=Q(attempt=1)),
             first_valid=Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
+            calls_in_flight=Count("pk", filter=Q(state=Call.State.IN_FLIGHT)),
+            calls_failed=Count("pk", filter=Q(state=Call.State.FAILED)),
+            calls_lost=Count("pk", filter=Q(state=Call.State.LOST)),
         )
     )
 

@@ -95,6 +95,18 @@ class RunProgress:
     next_due: datetime | None = None
     waits_for: Counter[str] = field(default_factory=Counter)
 
+    def add_stimuli(self, group: Mapping[str, Any]) -> None:
+        self.stimuli += group["number"]
+        self.attempts += group["attempts_sum"]
+        if group["state"] == RunStimulus.State.DONE:
+            self.answered += group["number"]
+        elif group["state"] == RunStimulus.State.GIVEN_UP:
+            self.given_up += group["number"]
+        if group["waits"]:
+            self.waiting += group["number"]
+            self.waits_for[group["problem"]] += group["number"]
+            self.next_due = min(self.next_due or group["next_due"], group["next_due"])
+
     @property
     def waiting_words(self) -> list[str]:
         return [kind_words(kind) for kind, _ in self.waits_for.most_common()]
@@ -107,10 +119,6 @@ class RunProgress:
     def remedy(self) -> str:
         return remedy(self.run.problem)
 
-    @property
-    def can_be_resumed(self) -> bool:
-        return self.run.state in (Run.State.PAUSED, Run.State.INCOMPLETE)
-
 
 @dataclass(frozen=True)
 class Progress:
@@ -121,30 +129,14 @@ class Progress:
     failures: int
     lost: int
     in_flight: int
-    waiting: int
-    resumable: int
-
-    @property
-    def problems(self) -> list[list[RunProgress]]:
-        """Runs that stand still, those of one model with one reason together."""
-        groups: dict[tuple[Any, ...], list[RunProgress]] = {}
-        for row in self.runs:
-            if row.can_be_resumed:
-                key = (row.run.config_id, row.run.state, row.run.problem, row.run.reason)
-                groups.setdefault(key, []).append(row)
-        return list(groups.values())
-
-    @property
-    def percent(self) -> int:
-        return 100 * self.settled // self.stimuli if self.stimuli else 0
 
 
 def experiment_progress(experiment: Experiment) -> Progress:
-    """How far each run is. Four queries, whatever the number of runs, stimuli and calls."""
+    """How far each run is, all of them: for the API. Four queries, whatever the number of runs, stimuli and calls."""
     runs = experiment.runs.select_related("config").order_by("config__label", "ordinal")
     rows = {run.pk: RunProgress(run) for run in runs}
-    for group in _stimulus_groups(Q(run__experiment=experiment)):
-        _add_stimuli(rows[group["run_id"]], group)
+    for group in stimulus_groups(Q(run__experiment=experiment)):
+        rows[group["run_id"]].add_stimuli(group)
     calls = Call.objects.filter(run__experiment=experiment).values("run_id", "state").annotate(number=Count("pk"))
     for group in calls:
         _add_calls(rows[group["run_id"]], group)
@@ -163,12 +155,11 @@ def experiment_progress(experiment: Experiment) -> Progress:
         failures=sum(row.failures for row in found),
         lost=sum(row.lost for row in found),
         in_flight=sum(row.in_flight for row in found),
-        waiting=sum(row.waiting for row in found),
-        resumable=sum(row.can_be_resumed for row in found),
     )
 
 
-def _stimulus_groups(where: Q) -> Any:
+def stimulus_groups(where: Q, by: tuple[str, ...] = ("run_id", "state", "problem")) -> Any:
+    """Numbers of stimuli by these columns and by whether they wait. One query."""
     waits = Case(
         When(due_at__gt=timezone.now(), state=RunStimulus.State.TODO, then=Value(True)),
         default=Value(False),
@@ -177,22 +168,9 @@ def _stimulus_groups(where: Q) -> Any:
     return (
         RunStimulus.objects.filter(where)
         .annotate(waits=waits)
-        .values("run_id", "state", "problem", "waits")
+        .values(*by, "waits")
         .annotate(number=Count("pk"), attempts_sum=Sum("attempts"), next_due=Min("due_at"))
     )
-
-
-def _add_stimuli(row: RunProgress, group: dict[str, Any]) -> None:
-    row.stimuli += group["number"]
-    row.attempts += group["attempts_sum"]
-    if group["state"] == RunStimulus.State.DONE:
-        row.answered += group["number"]
-    elif group["state"] == RunStimulus.State.GIVEN_UP:
-        row.given_up += group["number"]
-    if group["waits"]:
-        row.waiting += group["number"]
-        row.waits_for[group["problem"]] += group["number"]
-        row.next_due = min(row.next_due or group["next_due"], group["next_due"])
 
 
 def _add_calls(row: RunProgress, group: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from corpus.checks import finding_text
 from corpus.models import Stimulus
 from corpus.services import InstrumentIncompleteError
-from llmruns.accounts import accounts_of, model_rows, repetitions_of
+from llmruns.accounts import model_rows, repetitions_of
 from llmruns.addresses import AddressRefusedError
 from llmruns.catalogue import entry_get, model_initial
 from llmruns.credentials import CredentialUnusableError
@@ -25,11 +25,11 @@ from llmruns.forms import ADDRESS_ERRORS, ExperimentForm, ModelConfigForm
 from llmruns.keys import KeyMissingError
 from llmruns.models import Experiment, ModelConfig, Run
 from llmruns.money_forms import CAP_PROBLEMS, CapForm
+from llmruns.overview import experiment_overview, runs_like
 from llmruns.parameters import refused_parameters
 from llmruns.replay_shown import import_shown
 from llmruns.selectors import (
     config_rows,
-    experiment_progress,
     experiments_of,
     reported_models,
     run_rows,
@@ -235,20 +235,20 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     """Counts only, so that a researcher who is rating can still see that money is being spent, and stop it."""
     study = research_study(request.user, slug)
     experiment = _experiment(study, pk)
-    progress = experiment_progress(experiment)
+    progress = experiment_overview(experiment, request.GET.get("page"))
     reported = reported_models(experiment)
-    accounts = accounts_of(experiment)
+    accounts = progress.accounts
     # What stands outside the part that moves is left out when only that part is asked for.
     repetitions = {} if request.headers.get("HX-Request") else repetitions_of(experiment)
-    configs = list(dict.fromkeys(row.run.config for row in progress.runs))
     context = {
         "study": study,
         "experiment": experiment,
         "progress": progress,
-        "reported": [(config, reported[config.pk]) for config in configs if config.pk in reported],
+        "reported": [(config, reported[config.pk]) for config in progress.configs if config.pk in reported],
         "accounts": accounts,
-        "models": model_rows(configs, accounts, repetitions),
-        "runs": [(row, accounts.by_run.get(row.run.pk)) for row in progress.runs],
+        "models": model_rows(progress.configs, accounts, repetitions),
+        "page": progress.page,
+        "runs": progress.rows,
         "repeating": [found for found in repetitions.values() if found.is_suspicious],
         "paused": experiment.state == Experiment.State.PAUSED,
         "problem_words": kind_words(experiment.problem),
@@ -257,12 +257,8 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "over": max(Decimal(0), experiment.spent - (experiment.cap or experiment.spent)),
         "different": any(one.difference == "different" for found in reported.values() for one in found),
         "running": experiment.state == Experiment.State.RUNNING,
-        "moving": bool(progress.in_flight)
-        or (
-            experiment.state == Experiment.State.RUNNING
-            and any(row.run.state in (Run.State.PENDING, Run.State.RUNNING) for row in progress.runs)
-        ),
-        "to_cancel": sum(row.run.state != Run.State.FINISHED for row in progress.runs),
+        "moving": bool(progress.in_flight) or (experiment.state == Experiment.State.RUNNING and progress.going > 0),
+        "to_cancel": progress.unfinished,
         "problems": [] if experiment.imported else progress.problems,  # there is nothing to resume in an import
         "made": import_shown(experiment) if experiment.imported else None,
     }
@@ -287,11 +283,14 @@ def experiment_continue(request: HttpRequest, slug: str, pk: int) -> HttpRespons
     study = research_study(request.user, slug)
     experiment = _experiment(study, pk)
     named = [number for number in map(_whole, request.POST.getlist("run")) if number is not None]
+    like = _whole(request.POST.get("like", ""))
+    if like is not None:
+        named = runs_like(experiment, like)
     try:
         experiment_resume(
             experiment=experiment,
             actor=_person(request),
-            run_ids=named if "run" in request.POST else None,
+            run_ids=named if {"run", "like"} & request.POST.keys() else None,
         )
     except KeyMissingError as error:
         messages.error(request, missing_key(error))
