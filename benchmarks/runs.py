@@ -135,9 +135,9 @@ def _seconds(found: Server, what: str) -> float:
 
 
 def _beside(harness: Harness, address: str, prompts: list[str]) -> str:
-    """Its start is measured with one prompt and taken off the CPU; it is not in the span, which the server sees."""
+    """Its start, once, is taken off the CPU; it is not in the span, which the server sees."""
     try:
-        start, _, _ = harness.run(address, prompts[:1], THREADS)
+        start = harness.start(address, prompts[:1])
         seen(address)
         cpu, peak, replies = harness.run(address, prompts * RUNS, THREADS)
     except NoHarnessError as error:
@@ -155,6 +155,7 @@ def measure() -> str:
 
     def say(name: str, figures: str) -> None:
         lines.append(f"{name} (load {os.getloadavg()[0]:.1f}): {figures}")
+        print(lines[-1], file=sys.stderr, flush=True)  # it takes minutes
 
     with server() as found, model(latency=LATENCY) as quick, model(latency=LATENCY, refuse=REFUSED) as busy:
         found.manage("luria_setup")

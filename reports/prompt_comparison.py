@@ -1,9 +1,9 @@
 """The same models under two versions of a prompt, stimulus by stimulus."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from django.db.models import Count, Q
 
@@ -13,6 +13,7 @@ from scoring.models import Criterion, Rubric
 from scoring.selectors import LabelledAnswer, labels_of
 
 SEQUENCE = "sequence"
+FEW = 500  # sittings whose answers are named one by one; above, all labels of the instrument are read
 Reason = Literal["", "no_answers", "undecided", "no_criterion"]
 
 
@@ -75,11 +76,12 @@ class ModelRow:
 
 
 def comparison_of(
-    *, instrument: Instrument, rubric: Rubric, prompts: tuple[Prompt, Prompt]
+    *, instrument: Instrument, rubric: Rubric, prompts: tuple[Prompt, Prompt], chosen: int | None = None
 ) -> tuple[list[ModelRow], list[ModelConfig]]:
     """The models that took the instrument under both prompts, and those that did so under one. About ten queries.
 
-    Read are the finished runs that count.
+    Read are the finished runs that count. Only the model `chosen` (the first where there is no such) has its row's
+    `stimuli`, with the texts: those of all models would be most of the work.
     Labels are those of the study's raters and of the counting rules: see scoring.selectors.labels_of.
     """
     runs = list(
@@ -89,71 +91,83 @@ def comparison_of(
             sitting__standing=Sitting.Standing.COUNTED,
             state=Run.State.FINISHED,  # a run that is under way has met some stimuli and not the others
         )
-        .select_related("config", "experiment")
         .order_by("config__label", "pk")
+        .values_list("config_id", "experiment__prompt_id", "pk", "sitting_id", named=True)
     )
-    sides: dict[int, tuple[list[Run], list[Run]]] = defaultdict(lambda: ([], []))
+    sides: dict[int, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))  # the sittings
     for run in runs:
-        sides[run.config_id][0 if run.experiment.prompt_id == prompts[0].pk else 1].append(run)
-    configs = {run.config_id: run.config for run in runs}
+        sides[run.config_id][0 if run.experiment__prompt_id == prompts[0].pk else 1].append(run.sitting_id)
+    configs = ModelConfig.objects.in_bulk(sides)
     both = [pk for pk, (first, second) in sides.items() if first and second]
-    facts = _facts(instrument, rubric, [run for pk in both for half in sides[pk] for run in half])
+    facts = _facts(instrument, rubric, [run for run in runs if run.config_id in both], prompts)
+    detailed = chosen if chosen in both else next(iter(both), None)
+    texts = _texts(sides[detailed]) if detailed is not None else {}
     stimuli = list(instrument.stimuli.filter(is_practice=False).order_by("position"))
     rows = []
     for pk in both:
-        first, second = sides[pk]
-        details = [StimulusRow(one, (facts.side(first, [one.pk]), facts.side(second, [one.pk]))) for one in stimuli]
-        everything = [one.pk for one in stimuli]
-        rows.append(
-            ModelRow(
-                configs[pk],
-                (len(first), len(second)),
-                (facts.side(first, everything), facts.side(second, everything)),
-                details,
-            )
-        )
+        details = []
+        if pk == detailed:
+            details = [StimulusRow(one, facts.sides(pk, sides[pk], [one.pk], texts)) for one in stimuli]
+        everything = facts.sides(pk, sides[pk], [one.pk for one in stimuli])
+        rows.append(ModelRow(configs[pk], (len(sides[pk][0]), len(sides[pk][1])), everything, details))
     return rows, [configs[pk] for pk in sides if pk not in both]
+
+
+Texts = dict[tuple[int, int], Answer]  # by sitting and stimulus
 
 
 @dataclass
 class _Facts:
     criteria: tuple[Criterion, ...]
-    answers: dict[tuple[int, int], Answer]  # by sitting and stimulus
-    labelled: dict[int, LabelledAnswer]  # by answer
-    first: dict[tuple[int, int], tuple[int, int]]  # by run and stimulus: first attempts, and valid ones among them
+    labelled: dict[tuple[int, int], LabelledAnswer]  # by sitting and stimulus
+    # By model, prompt's place and stimulus: first attempts, and valid ones among them.
+    first: dict[tuple[int, int, int], tuple[int, int]]
 
-    def side(self, runs: Iterable[Run], stimuli: Sequence[int]) -> Side:
+    def sides(
+        self, config: int, sittings: tuple[list[int], list[int]], stimuli: Sequence[int], texts: Texts | None = None
+    ) -> tuple[Side, Side]:
+        first, second = (self._side(config, place, sittings[place], stimuli, texts or {}) for place in (0, 1))
+        return first, second
+
+    def _side(self, config: int, place: int, sittings: list[int], stimuli: Sequence[int], texts: Texts) -> Side:
         side = Side()
-        for run in runs:
-            for stimulus in stimuli:
-                number, valid = self.first.get((run.pk, stimulus), (0, 0))
-                side.first += number
-                side.first_valid += valid
-                answer = self.answers.get((run.sitting_id, stimulus))
-                if answer is not None:
-                    side.answers.append(answer)
-                    if answer.pk in self.labelled:
-                        side.labelled.append(self.labelled[answer.pk])
+        for stimulus in stimuli:
+            number, valid = self.first.get((config, place, stimulus), (0, 0))
+            side.first += number
+            side.first_valid += valid
+        pairs = [(sitting, stimulus) for sitting in sittings for stimulus in stimuli]
+        side.answers = [texts[pair] for pair in pairs if pair in texts]
+        side.labelled = [self.labelled[pair] for pair in pairs if pair in self.labelled]
         side.sequence = _mean(side.labelled, self.criteria, [SEQUENCE])
         side.score = _mean(side.labelled, self.criteria, [one.code for one in self.criteria if one.in_score])
         return side
 
 
-def _facts(instrument: Instrument, rubric: Rubric, runs: Sequence[Run]) -> _Facts:
-    answers = list(Answer.objects.filter(sitting__in=[run.sitting_id for run in runs], stimulus__is_practice=False))
-    labels = labels_of(instrument=instrument, rubric=rubric, answer_ids=[answer.pk for answer in answers])
+def _facts(instrument: Instrument, rubric: Rubric, runs: Sequence[Any], prompts: tuple[Prompt, Prompt]) -> _Facts:
+    sittings = {run.sitting_id for run in runs}
+    ids: list[int] | None = None
+    if len(sittings) <= FEW:
+        ids = list(Answer.objects.filter(sitting__in=sittings).values_list("pk", flat=True))
+    labels = labels_of(instrument=instrument, rubric=rubric, answer_ids=ids)
     attempts = (
         Call.objects.filter(run__in=[run.pk for run in runs], attempt=1)
-        .values("run_id", "stimulus_id")
+        .values("config_id", "run__experiment__prompt_id", "stimulus_id")
         .annotate(number=Count("pk"), valid=Count("pk", filter=Q(state=Call.State.OK)))
-        .values_list("run_id", "stimulus_id", "number", "valid")
+        .values_list("config_id", "run__experiment__prompt_id", "stimulus_id", "number", "valid")
     )
     return _Facts(
         criteria=labels.criteria,
-        answers={(answer.sitting_id, answer.stimulus_id): answer for answer in answers},
-        labelled={one.pk: one for one in labels.answers},
-        first={(run, stimulus): (number, valid) for run, stimulus, number, valid in attempts},
+        labelled={(one.sitting_id, one.stimulus_id): one for one in labels.answers if one.sitting_id in sittings},
+        first={
+            (config, 0 if prompt == prompts[0].pk else 1, stimulus): (number, valid)
+            for config, prompt, stimulus, number, valid in attempts
+        },
     )
+
+
+def _texts(sittings: tuple[list[int], list[int]]) -> Texts:
+    answers = Answer.objects.filter(sitting__in=[*sittings[0], *sittings[1]], stimulus__is_practice=False)
+    return {(answer.sitting_id, answer.stimulus_id): answer for answer in answers}
 
 
 def _mean(answers: Sequence[LabelledAnswer], criteria: Sequence[Criterion], codes: Sequence[str]) -> Mean:

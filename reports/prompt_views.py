@@ -23,8 +23,9 @@ def prompt_compare(request: SignedIn, slug: str) -> HttpResponse:
     rubric = rubric_of(instrument)
     rules_apply(study=study, rubric=rubric)  # as the results page does: a part of the reading
     chosen = request.GET.get("model", "")
-    rows, single = comparison_of(instrument=instrument, rubric=rubric, prompts=prompts)
-    shown = next((row for row in rows if str(row.config.pk) == chosen), rows[0] if rows else None)
+    wanted = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 18 else None
+    rows, single = comparison_of(instrument=instrument, rubric=rubric, prompts=prompts, chosen=wanted)
+    shown = next((row for row in rows if row.config.pk == wanted), rows[0] if rows else None)
     context = {
         "study": study,
         "first": prompts[0],
