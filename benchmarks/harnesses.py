@@ -63,7 +63,7 @@ class Harness:
         return self.starts[0]
 
     def run(self, address: str, prompts: Sequence[str], threads: int) -> tuple[float, int, int]:
-        """CPU seconds of the whole process, its peak memory in bytes, how many replies it has. Raises NoHarnessError."""
+        """CPU seconds of the process, its peak memory in bytes, how many replies it has. Raises NoHarnessError."""
         self.folder.mkdir(parents=True, exist_ok=True)
         asked = self.folder / "prompts.json"
         asked.write_text(json.dumps(prompts, ensure_ascii=False), encoding="utf-8")

@@ -36,7 +36,7 @@ class Model(ChatServer):
 
 def _handler(model: Model, inner: Any) -> Any:
     class Handler(inner):  # type: ignore[misc]
-        def do_GET(self) -> None:
+        def do_GET(self) -> None:  # noqa: N802 - the library's name
             found = {"requests": len(model.seen), "seconds": model.last - model.first}
             if self.path.endswith("/forget"):
                 model.forget()

@@ -1,7 +1,6 @@
 """The pages of 2,800 runs and 50,400 calls with full bodies, over HTTP: 28 models, a hundred runs each.
 
-A second experiment asks the same models five times under another version of the prompt. Three raters have judged every
-answer.
+A second experiment asks the same models five times under another version of the prompt. Nobody has rated.
 """
 
 import http.client
@@ -28,8 +27,8 @@ study = instrument.study
 first = prompt_ensure(study=study)
 second = Prompt.objects.create(study=study, slug=first.slug, version=2, text=first.text + " ")
 order = list(instrument.stimuli.filter(is_practice=False).order_by("position").values_list("pk", flat=True))
-configs = [model_config_create(study=study, label=f"model {{n:02}}", base_url="http://127.0.0.1:9/v1", model=f"model-{{n}}",
-                               actor=None) for n in range({models})]
+configs = [model_config_create(study=study, label=f"model {{n:02}}", base_url="http://127.0.0.1:9/v1",
+                               model=f"model-{{n}}", actor=None) for n in range({models})]
 Instrument.objects.filter(pk=instrument.pk).update(state="frozen")
 now = timezone.now()
 experiments = []
@@ -55,16 +54,18 @@ with connection.cursor() as cursor:
         FROM llmruns_run r JOIN corpus_sitting t ON t.id = r.sitting_id, jsonb_array_elements_text(t."order") s''')
     cursor.execute('''
         INSERT INTO corpus_answer (blind_id, sitting_id, stimulus_id, outcome, text, revision, created_at, changed_at)
-        SELECT gen_random_uuid(), r.sitting_id, i.stimulus_id, 'given', 'кошка сидит на столе и играет ' || mod(i.id, 50),
-          1, now(), now() FROM llmruns_runstimulus i JOIN llmruns_run r ON r.id = i.run_id''')
+        SELECT gen_random_uuid(), r.sitting_id, i.stimulus_id, 'given',
+          'кошка сидит на столе и играет ' || mod(i.id, 50), 1, now(), now()
+        FROM llmruns_runstimulus i JOIN llmruns_run r ON r.id = i.run_id''')
     cursor.execute('''
         INSERT INTO llmruns_call (config_id, purpose, run_id, stimulus_id, attempt, state, kind, detail, asked, request,
           used, response, raw_reply, raw_body, escaped, model_reported, finish_reason, http_status, input_tokens,
           output_tokens, cost, currency, worker, sent_at, ended_at)
         SELECT r.config_id, 'answer', r.id, i.stimulus_id, 1, 'ok', '', '', '{{"temperature": 1.0}}', %s, '{{}}', %s,
-          '{{"results": "кошка сидит на столе и играет ' || mod(i.id, 50) || '"}}', '', false, 'model', 'stop', 200, 300, 12,
-          0.0003, 'USD', 'x:1:1', now() - interval '1 second', now()
-        FROM llmruns_runstimulus i JOIN llmruns_run r ON r.id = i.run_id''', [json.dumps(request), json.dumps(response)])
+          '{{"results": "кошка сидит на столе и играет ' || mod(i.id, 50) || '"}}', '', false, 'model', 'stop', 200,
+          300, 12, 0.0003, 'USD', 'x:1:1', now() - interval '1 second', now()
+        FROM llmruns_runstimulus i JOIN llmruns_run r ON r.id = i.run_id''',
+        [json.dumps(request), json.dumps(response)])
     cursor.execute("UPDATE corpus_sitting SET state = 'finished', finished_at = now() WHERE state = 'open'")
     cursor.execute("ANALYZE")
 """
@@ -79,7 +80,8 @@ session[SESSION_KEY] = str(user.pk)
 session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
 session[HASH_SESSION_KEY] = user.get_session_auth_hash()
 session.create()
-print(json.dumps([session.session_key, study.slug, experiments, instrument.pk, Run.objects.first().pk]))
+print(json.dumps([session.session_key, study.slug, experiments, instrument.pk, Run.objects.first().pk,
+                  [first.pk, second.pk]]))
 """
 
 
@@ -87,14 +89,13 @@ def measure() -> str:
     with server() as found:
         found.manage("luria_setup")
         made = MAKE.format(models=MODELS, runs=RUNS, again=RUNS_AGAIN) + SIGN_IN
-        session, slug, experiments, instrument, run = json.loads(found.manage("shell", "-v0", "-c", made))
+        session, slug, experiments, instrument, run, prompts = json.loads(found.manage("shell", "-v0", "-c", made))
         found.web_start()
         browser = Browser(found, cookies={"luria_session": session})
         at = f"/studies/{slug}"
-        first, second = experiments
+        first = experiments[0]
         pages = {
             "experiment": f"{at}/experiments/{first}/",
-            "experiment, what moves": f"{at}/experiments/{first}/",
             "its runs, page 20": f"{at}/experiments/{first}/?page=20",
             "experiments": f"{at}/experiments/",
             "run": f"{at}/experiments/{first}/runs/{run}/",
@@ -104,7 +105,7 @@ def measure() -> str:
             "calls of the study": f"{at}/calls/",
             "models": f"{at}/models/",
             "study": f"{at}/",
-            "prompts compared": f"{at}/prompts/compare/?instrument={instrument}",
+            "prompts compared": f"{at}/prompts/compare/?instrument={instrument}&first={prompts[0]}&second={prompts[1]}",
             "results": f"{at}/results/",
         }
         lines = [_page(browser, name, path) for name, path in pages.items()]
@@ -120,7 +121,9 @@ def _page(browser: Browser, name: str, path: str) -> str:
         seconds.append(time.monotonic() - begun)
         size = len(text)
     note = "" if status == 200 else f" (HTTP {status})"
-    return f"{name}: median {sorted(seconds[1:])[TIMES // 2]:.2f} s, first {seconds[0]:.2f} s, {size / 1e3:.0f} kB{note}"
+    return (
+        f"{name}: median {sorted(seconds[1:])[TIMES // 2]:.2f} s, first {seconds[0]:.2f} s, {size / 1e3:.0f} kB{note}"
+    )
 
 
 def _file(found: Server, session: str, path: str) -> str:

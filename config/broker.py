@@ -8,8 +8,10 @@ from typing import Any
 
 from kombu.transport import redis
 
+_Channel: Any = redis.Channel  # its types leave this out
 
-class Channel(redis.Channel):
+
+class Channel(_Channel):  # type: ignore[misc]
     _kept: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:

@@ -71,7 +71,7 @@ class _Counted(Paginator[Run]):
         self._number = number
 
     @property
-    def count(self) -> int:  # type: ignore[override]
+    def count(self) -> int:
         return self._number
 
 

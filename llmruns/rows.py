@@ -42,7 +42,7 @@ def insert_statement(model: type[Model]) -> str:
     fields = [field for field in _fields(model, ()) if not field.primary_key]
     names = ", ".join(f'"{field.column}"' for field in fields)
     values = ", ".join(f"%({field.attname})s" for field in fields)
-    return f'INSERT INTO {model._meta.db_table} ({names}) VALUES ({values}) RETURNING id'  # noqa: S608 - our own names
+    return f"INSERT INTO {model._meta.db_table} ({names}) VALUES ({values}) RETURNING id"  # noqa: S608 - our own names
 
 
 def insert_values(row: Model) -> dict[str, Any]:

@@ -24,7 +24,7 @@ _LIMIT_ID = """
   (SELECT id FROM llmruns_providerlimit
    WHERE study_id = {0}study_id AND provider = {0}provider AND base_url IN ('', {0}base_url)
    ORDER BY base_url = '' LIMIT 1)"""
-_TERMS = f"SELECT {_PRICE_ID}, {_LIMIT_ID} FROM llmruns_modelconfig c WHERE c.id = %(config)s".replace("{0}", "c.")
+_TERMS = f"SELECT {_PRICE_ID}, {_LIMIT_ID} FROM llmruns_modelconfig c WHERE c.id = %(config)s".replace("{0}", "c.")  # noqa: S608 - our own names
 
 _TO_ASK = f"""
 SELECT i.state, i.due_at, r.state, e.state, e.id, e.cap IS NOT NULL, e.currency, p.text, s.text, price.id, l.id,
@@ -83,7 +83,8 @@ def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
     config = instance(ModelConfig, row[_HEAD:_CONFIG_END])
     if config.credential_id is not None:
         config.credential = instance(Credential, row[_CONFIG_END:])
-    return ToAsk(*row[:_HEAD], config)
+    head: tuple[Any, ...] = row[:_HEAD]
+    return ToAsk(*head, config=config)
 
 
 def call_insert(call: Call) -> None:
@@ -110,7 +111,7 @@ FOR NO KEY UPDATE OF r FOR UPDATE OF i FOR NO KEY UPDATE OF c
 
 
 def call_lock(call_id: int) -> tuple[Call, Run, RunStimulus]:
-    """Lock the run, what was asked and the call, and read them with the price and what the experiment was launched with.
+    """Lock the run, what was asked and the call; read them with the price and what the experiment was launched with.
 
     One query. Of the experiment only columns are read that never change: its row is not locked.
     """

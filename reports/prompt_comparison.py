@@ -84,7 +84,7 @@ def comparison_of(
     `stimuli`, with the texts: those of all models would be most of the work.
     Labels are those of the study's raters and of the counting rules: see scoring.selectors.labels_of.
     """
-    runs = list(
+    runs: list[Any] = list(
         Run.objects.filter(
             experiment__instrument=instrument,
             experiment__prompt__in=prompts,

@@ -2,13 +2,14 @@
 
 import json
 import sys
+from pathlib import Path
 
 from inspect_ai import Task, eval
 from inspect_ai.dataset import Sample
 from inspect_ai.model import GenerateConfig, get_model
 from inspect_ai.solver import generate
 
-address, prompts, connections = sys.argv[1], json.load(open(sys.argv[2], encoding="utf-8")), int(sys.argv[3])
+address, prompts, connections = sys.argv[1], json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")), int(sys.argv[3])
 model = get_model(
     "openai-api/bench/test-model",
     base_url=address,

@@ -1,13 +1,13 @@
 """lm-eval on the same prompts through local-chat-completions; its samples are logged, its metric is exact match."""
 
 import json
-import pathlib
 import sys
+from pathlib import Path
 
 import lm_eval
 
-address, prompts, connections = sys.argv[1], json.load(open(sys.argv[2], encoding="utf-8")), int(sys.argv[3])
-folder = pathlib.Path(sys.argv[4])
+address, prompts, connections = sys.argv[1], json.loads(Path(sys.argv[2]).read_text(encoding="utf-8")), int(sys.argv[3])
+folder = Path(sys.argv[4])
 folder.mkdir(parents=True, exist_ok=True)
 data = folder / "data.jsonl"
 data.write_text("".join(json.dumps({"prompt": prompt}) + "\n" for prompt in prompts), encoding="utf-8")

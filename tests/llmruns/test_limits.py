@@ -11,12 +11,12 @@ from django.utils import timezone
 
 from llmruns import calls, limits, sending
 from llmruns.calls import call_claim, call_record, stimulus_work
-from llmruns.statements import terms_of
 from llmruns.limits import LimitTakenError, configs_under, limit_rows, limit_set, messages_for
 from llmruns.models import Call, ModelConfig, Price, ProviderLimit, Run, RunStimulus
 from llmruns.pricing import price_at
 from llmruns.sending import due_stimuli, work_due
 from llmruns.services import model_config_create
+from llmruns.statements import terms_of
 from tests.chat_server import ChatServer
 from tests.conftest import Cast
 from tests.llmruns.conftest import Launch

@@ -478,6 +478,29 @@ def test_queries_do_not_grow(alice: Client, launch: Launch, cast: Cast, path: st
     assert queries(large) == few <= 14
 
 
+def test_the_runs_of_a_large_experiment_are_paged(
+    alice: Client, launch: Launch, config: ModelConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("llmruns.overview.RUNS_SHOWN", 2)
+    monkeypatch.setattr("llmruns.overview.NAMED", 2)
+    experiment = launch(runs=5)
+    stuck = list(experiment.runs.order_by("ordinal"))[:3]
+    experiment.runs.filter(pk__in=[run.pk for run in stuck]).update(state="paused", problem="quota", reason="no money")
+    at = f"experiments/{experiment.pk}/"
+    first, last = get(alice, at), get(alice, f"{at}?page=3")
+    assert "0 of 15 stimuli are settled" in first and "0 of 15 stimuli are settled" in last
+    assert (
+        "Runs 1 to 2 of 5" in first and "Runs 5 to 5 of 5" in last and "Runs 5 to 5 of 5" in get(alice, f"{at}?page=9")
+    )
+    assert f"/runs/{stuck[0].pk}/" in first and f"/runs/{stuck[0].pk}/" not in last
+    assert "run 1, run 2 and 1 more" in first and "no money" in last
+    for nothing in ("", "x", str(experiment.runs.last().pk), "99999999999999999"):
+        assert alice.post(f"/studies/ours/{at}resume/", {"like": nothing}).status_code == 302
+    assert experiment.runs.filter(state="paused").count() == 3
+    alice.post(f"/studies/ours/{at}resume/", {"like": str(stuck[1].pk)})
+    assert not experiment.runs.filter(state="paused").exists()
+
+
 def test_calls_are_filtered_and_paged(alice: Client, launch: Launch, server: ChatServer) -> None:
     server.script(ONE, chat.BAD_FORMAT)
     experiment = launch(runs=6)
