@@ -45,7 +45,7 @@ print(json.dumps([prompt.text.replace("{{words}}", text) for text in words]))
 """
 LIMITED = """
 from corpus.models import Instrument
-from llmruns.services import limit_set
+from llmruns.limits import limit_set
 limit_set(study=Instrument.objects.first().study, provider="openai_compatible", base_url="", parallel={parallel},
     per_minute=None, actor=None)
 """

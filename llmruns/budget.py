@@ -6,7 +6,9 @@ that writes the call. `spent` holds what calls have cost, and the reservations o
 without saying so.
 """
 
+from dataclasses import dataclass
 from decimal import Decimal
+from functools import cache
 from typing import Literal
 
 import structlog
@@ -14,6 +16,8 @@ from django.db import transaction
 
 from llmruns.models import Experiment, Judging
 from llmruns.pricing import LARGEST
+from llmruns.rows import assigned_values, assignments, columns, instance
+from studies.database import planned_cursor
 from studies.models import User
 from studies.services import audit_record
 
@@ -40,6 +44,8 @@ def money_reserve(*, experiment_id: int, most: Decimal | None, of: type[Purse] =
     `stopped`: it does not fit whatever they give back, or cannot be bounded, and the experiment is paused now.
     `of`: where the id is of something else that has a cap.
     """
+    if most is not None and _fits(experiment_id, most, of):
+        return "granted"
     experiment = _locked(experiment_id, of)
     if experiment.state != Experiment.State.RUNNING or experiment.cap is None:
         return "stopped"
@@ -74,7 +80,9 @@ def money_settle(
         experiment.reserved = max(NOTHING, experiment.reserved - held)
     experiment.spent = min(LARGEST, experiment.spent + (held if cost is None else cost))
     waited, experiment.waits_for_money = experiment.waits_for_money, False
-    experiment.save(update_fields=["spent", "reserved", "waits_for_money"])
+    values = assigned_values(of, {name: getattr(experiment, name) for name in _SETTLED})
+    with planned_cursor() as cursor:
+        cursor.execute(_statements(of).settle, {**values, "id": experiment_id})
     if not waited or experiment.cap is None:
         return 0
     room = experiment.cap - experiment.spent - experiment.reserved
@@ -82,8 +90,42 @@ def money_settle(
     return min(MOST_WOKEN, max(1, int(room / held))) if held else MOST_WOKEN
 
 
+def _fits(pk: int, most: Decimal, of: type[Purse]) -> bool:
+    """What nearly every call needs: it takes the lock, looks and reserves in one statement."""
+    with planned_cursor() as cursor:
+        cursor.execute(_statements(of).reserve, {"id": pk, "most": most})
+        return cursor.rowcount == 1
+
+
+_MONEY = ("id", "state", "cap", "spent", "reserved", "waits_for_money")
+_SETTLED = ("spent", "reserved", "waits_for_money")
+
+
+@dataclass(frozen=True)
+class _Statements:
+    reserve: str
+    lock: str
+    settle: str
+
+
+@cache
+def _statements(of: type[Purse]) -> _Statements:
+    table = of._meta.db_table
+    return _Statements(
+        reserve=f"UPDATE {table} SET reserved = reserved + %(most)s"  # noqa: S608 - our own names
+        " WHERE id = %(id)s AND state = 'running' AND spent + reserved + %(most)s <= cap",
+        lock=f"SELECT {columns(of, 'e', _MONEY)} FROM {table} e WHERE id = %(id)s FOR NO KEY UPDATE",  # noqa: S608
+        settle=f"UPDATE {table} SET {assignments(of, _SETTLED)} WHERE id = %(id)s",  # noqa: S608
+    )
+
+
 def _locked(pk: int, of: type[Purse]) -> Purse:
-    found: Purse = of._default_manager.select_for_update(no_key=True).get(pk=pk)
+    with planned_cursor() as cursor:
+        cursor.execute(_statements(of).lock, {"id": pk})
+        row = cursor.fetchone()
+    if row is None:
+        raise of.DoesNotExist
+    found: Purse = instance(of, row, _MONEY)
     return found
 
 

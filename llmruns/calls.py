@@ -37,7 +37,7 @@ from llmruns.liveness import (
     worker_lock_check,
     worker_name,
 )
-from llmruns.models import Call, Experiment, JudgingItem, ModelConfig, Price, Run, RunStimulus
+from llmruns.models import Call, Experiment, JudgingItem, ModelConfig, Run, RunStimulus
 from llmruns.pricing import bound, failure_may_be_billed, price_day, tokens_cost
 from llmruns.providers import provider_get
 from llmruns.providers.base import (
@@ -167,12 +167,11 @@ def _claim(run_id: int, stimulus_id: int, found: ToAsk, worker: str) -> Claim | 
         stimulus_id=stimulus_id,
         asked=parameters_of(config),
         request=body,
-        price_id=found.price_id,
+        price=found.price,
         worker=worker,
     )
     if found.is_capped:
-        price = None if found.price_id is None else Price.objects.get(pk=found.price_id)
-        call.reserved = bound(body, price, currency=found.currency).value
+        call.reserved = bound(body, found.price, currency=found.currency).value
         call.currency = found.currency
         # The last lock before the call is written; a call that exists already gives the money back by rolling back.
         if money_reserve(experiment_id=found.experiment_id, most=call.reserved) != "granted":

@@ -16,19 +16,21 @@ from llmruns.rows import assigned_values, assignments, columns, insert_statement
 from studies.database import planned_cursor
 
 # The price and the limit under which a configuration is asked; {0} stands before its columns.
-_PRICE_ID = """
-  (SELECT id FROM llmruns_price
+_PRICE = """
+  (SELECT * FROM llmruns_price
    WHERE (study_id = {0}study_id OR study_id IS NULL) AND provider = {0}provider AND model = {0}model
      AND valid_from <= %(day)s ORDER BY study_id NULLS LAST, valid_from DESC LIMIT 1)"""
 _LIMIT_ID = """
   (SELECT id FROM llmruns_providerlimit
    WHERE study_id = {0}study_id AND provider = {0}provider AND base_url IN ('', {0}base_url)
    ORDER BY base_url = '' LIMIT 1)"""
-_TERMS = f"SELECT {_PRICE_ID}, {_LIMIT_ID} FROM llmruns_modelconfig c WHERE c.id = %(config)s".replace("{0}", "c.")  # noqa: S608 - our own names
+_TERMS = f"""
+SELECT (SELECT id FROM {_PRICE} price), {_LIMIT_ID} FROM llmruns_modelconfig c WHERE c.id = %(config)s
+""".replace("{0}", "c.")  # noqa: S608 - our own names
 
 _TO_ASK = f"""
-SELECT i.state, i.due_at, r.state, e.state, e.id, e.cap IS NOT NULL, e.currency, p.text, s.text, price.id, l.id,
-  {columns(ModelConfig, "c")}, {columns(Credential, "k")}
+SELECT i.state, i.due_at, r.state, e.state, e.id, e.cap IS NOT NULL, e.currency, p.text, s.text, l.id,
+  {columns(ModelConfig, "c")}, {columns(Credential, "k")}, {columns(Price, "price")}
 FROM llmruns_runstimulus i
 JOIN llmruns_run r ON r.id = i.run_id
 JOIN llmruns_experiment e ON e.id = r.experiment_id
@@ -36,7 +38,7 @@ JOIN llmruns_prompt p ON p.id = e.prompt_id
 JOIN corpus_stimulus s ON s.id = i.stimulus_id
 JOIN llmruns_modelconfig c ON c.id = r.config_id
 LEFT JOIN llmruns_credential k ON k.id = c.credential_id
-LEFT JOIN LATERAL {_PRICE_ID} price ON true
+LEFT JOIN LATERAL {_PRICE} price ON true
 LEFT JOIN LATERAL {_LIMIT_ID} l ON true
 WHERE i.run_id = %(run)s AND i.stimulus_id = %(stimulus)s
 FOR UPDATE OF i
@@ -64,13 +66,12 @@ class ToAsk:
     currency: str
     prompt: str
     words: str
-    price_id: int | None
     limit_id: int | None
     config: ModelConfig  # with its credential
+    price: Price | None
 
 
-_HEAD = 11
-_CONFIG_END = _HEAD + width(ModelConfig)
+_HEAD = 10
 
 
 def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
@@ -80,11 +81,14 @@ def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
         row = cursor.fetchone()
     if row is None:
         return None
-    config = instance(ModelConfig, row[_HEAD:_CONFIG_END])
+    values = iter(row)
+    head: list[Any] = list(islice(values, _HEAD))
+    config = instance(ModelConfig, list(islice(values, width(ModelConfig))))
+    credential = list(islice(values, width(Credential)))
     if config.credential_id is not None:
-        config.credential = instance(Credential, row[_CONFIG_END:])
-    head: tuple[Any, ...] = row[:_HEAD]
-    return ToAsk(*head, config=config)
+        config.credential = instance(Credential, credential)
+    price = list(values)
+    return ToAsk(*head, config=config, price=None if price[0] is None else instance(Price, price))
 
 
 def call_insert(call: Call) -> None:
