@@ -11,7 +11,7 @@ from kombu.transport import redis
 _Channel: Any = redis.Channel  # its types leave this out
 
 
-class Channel(_Channel):  # type: ignore[misc]
+class Channel(_Channel):
     _kept: Any = None
 
     def _create_client(self, asynchronous: bool = False) -> Any:
