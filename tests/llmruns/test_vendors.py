@@ -92,7 +92,9 @@ def question(vendor: str, **changes: Any) -> base.Question:
     return base.Question(model="test-model", prompt="кошка", temperature=0.7, folder=folder, **changes)
 
 
-def ask(vendor: str, server: ChatServer, *, timeout: float = 2.0, key: str = KEY, **changes: Any) -> base.ProviderReply:
+def ask(
+    vendor: str, server: ChatServer, *, timeout: float = 30.0, key: str = KEY, **changes: Any
+) -> base.ProviderReply:
     asked = question(vendor, **changes)
     provider = provider_get(vendor)
     endpoint = base.Endpoint(base_url=server.base_url, key=key, timeout=timeout, folder=asked.folder)
@@ -505,7 +507,7 @@ def test_gigachat_alone_trusts_its_root(tmp_path: Path, settings: Settings) -> N
 
 @pytest.mark.parametrize("behaviour", [chat.HANG, chat.CLOSES_EARLY, chat.HTML, chat.failure(500), chat.HUGE])
 def test_what_went_out_is_said_to_be_sent(vendor: str, any_server: ChatServer, behaviour: Behaviour) -> None:
-    assert error_of(vendor, any_server, behaviour, timeout=1.0).exchange.sent
+    assert error_of(vendor, any_server, behaviour, timeout=1.0 if behaviour.hang else 30.0).exchange.sent
 
 
 def test_without_a_connection_nothing_is_sent(vendor: str, any_server: ChatServer, settings: Settings) -> None:
@@ -525,5 +527,5 @@ def test_without_a_connection_nothing_is_sent(vendor: str, any_server: ChatServe
 def test_gigachat_a_request_for_a_token_asks_no_model(server: GigaServer, behaviour: Behaviour) -> None:
     server.token_behaviours = [behaviour]
     with pytest.raises(base.ProviderError) as caught:
-        ask("gigachat", server, timeout=0.5)
+        ask("gigachat", server, timeout=0.5 if behaviour.hang else 30.0)
     assert not caught.value.exchange.sent and server.seen == []
