@@ -64,8 +64,10 @@ def failed(kind: str, billed: str, behaviour: Behaviour, **more: object) -> Case
 
 
 CASES = {
-    "rate limit in seconds": failed("rate_limited", "no", chat.rate_limited(3600)),
-    "rate limit with a date": failed("rate_limited", "no", chat.rate_limited_until(3600)),
+    "rate limit in seconds": failed("rate_limited", "no", chat.rate_limited(600)),
+    "rate limit with a date": failed(
+        "rate_limited", "no", chat.rate_limited_until(600)
+    ),  # made anew: its date is soon past
     "exhausted quota": failed(
         "quota", "no", chat.OUT_OF_QUOTA, anthropic=NO_CREDIT, gigachat=giga_error(402, "Payment Required"), pauses=True
     ),
@@ -217,7 +219,8 @@ def test_a_failure_is_a_state_with_its_bytes_and_its_money(
     case = CASES[name]
     if case.kind == "timeout":
         ModelConfig.objects.filter(pk=vendor_config.pk).update(timeout=1)
-    vendor_server.script(ONE, case.of(vendor))
+    dated = name == "rate limit with a date"
+    vendor_server.script(ONE, chat.rate_limited_until(600) if dated else case.of(vendor))
     call = ask_one(run)
     assert (call.state, call.kind) == (case.state, case.kind)
     assert len(vendor_server.seen) == 1 and call.ended_at is not None
