@@ -88,7 +88,7 @@ def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
     if config.credential_id is not None:
         config.credential = instance(Credential, credential)
     price = list(values)
-    return ToAsk(*head, config, None if price[0] is None else instance(Price, price))
+    return ToAsk(*head, *[config, None if price[0] is None else instance(Price, price)])
 
 
 def call_insert(call: Call) -> None:
