@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse, extend_schema, extend_schema_field
 from rest_framework import serializers
 from rest_framework.decorators import action
 from rest_framework.request import Request
@@ -375,6 +375,17 @@ SENT = "what was sent; null: nothing, the provider's default held"
 USED = "what the provider says it used; null: it does not say"
 
 
+@extend_schema_field(
+    {
+        "oneOf": [{"type": name} for name in ("number", "string", "boolean", "object")]
+        + [{"type": "array", "items": {}}],
+        "nullable": True,
+    }
+)
+class AsSaidField(serializers.JSONField):
+    """What was said, by whoever said it: mostly a number, but a server may say anything."""
+
+
 class CallSerializer(StudyRowSerializer):
     id = serializers.IntegerField()
     purpose = serializers.ChoiceField(Call.Purpose.choices, help_text="a trial is no part of any run")
@@ -384,11 +395,11 @@ class CallSerializer(StudyRowSerializer):
     model = serializers.CharField(source="config.label")
     provider = serializers.ChoiceField(ModelConfig.Provider.choices, source="config.provider")
     model_requested = serializers.CharField(source="config.model")
-    temperature_asked = serializers.JSONField(source="asked.temperature", default=None, help_text=ASKED)
-    temperature_used = serializers.JSONField(source="used.temperature", default=None, help_text=USED)
-    top_p_asked = serializers.JSONField(source="asked.top_p", default=None, help_text=ASKED)
-    top_p_used = serializers.JSONField(source="used.top_p", default=None, help_text=USED)
-    max_output_tokens_asked = serializers.JSONField(source="asked.max_output_tokens", default=None, help_text=ASKED)
+    temperature_asked = AsSaidField(source="asked.temperature", default=None, help_text=ASKED)
+    temperature_used = AsSaidField(source="used.temperature", default=None, help_text=USED)
+    top_p_asked = AsSaidField(source="asked.top_p", default=None, help_text=ASKED)
+    top_p_used = AsSaidField(source="used.top_p", default=None, help_text=USED)
+    max_output_tokens_asked = AsSaidField(source="asked.max_output_tokens", default=None, help_text=ASKED)
     run_id = serializers.IntegerField(allow_null=True)
     run = serializers.IntegerField(source="run.ordinal", allow_null=True, help_text="number of the run")
     position = serializers.IntegerField(source="stimulus.position", allow_null=True, help_text="number of the stimulus")
@@ -433,10 +444,10 @@ class CallSerializer(StudyRowSerializer):
 
 
 class WholeCallSerializer(CallSerializer):
-    temperature_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
-    top_p_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
-    max_output_tokens_sent = serializers.JSONField(read_only=True, default=None, help_text=SENT)
-    max_output_tokens_used = serializers.JSONField(read_only=True, default=None, help_text=USED)
+    temperature_sent = AsSaidField(read_only=True, default=None, help_text=SENT)
+    top_p_sent = AsSaidField(read_only=True, default=None, help_text=SENT)
+    max_output_tokens_sent = AsSaidField(read_only=True, default=None, help_text=SENT)
+    max_output_tokens_used = AsSaidField(read_only=True, default=None, help_text=USED)
     request = serializers.JSONField(help_text="what was sent")
     response = serializers.JSONField(allow_null=True, help_text="what came back, where it is JSON")
     raw_reply = serializers.CharField(help_text="the text of the message, as received")

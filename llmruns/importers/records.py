@@ -58,7 +58,7 @@ AMOUNTS = ("cost", "cost_at_most")
 # Of the log of calls, and of no use here.
 PASSED_OVER = {
     "call", "experiment", "provider", "answer", "cost_unknown_because", "price", "prompt",
-    "prompt_version", "imported",
+    "prompt_version", "imported", "judging_id", "judging",
 }  # fmt: skip
 KNOWN = {*TEXTS, *REPLIES, *COUNTS, *OBJECTS, *TIMES, *AMOUNTS, *PASSED_OVER, "request", "response", "escaped", "sent"}
 

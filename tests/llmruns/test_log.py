@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from corpus.models import Instrument
-from llmruns.accounts import accounts_of, repetitions_of
+from llmruns.accounts import accounts_of, accounts_of_runs, repetitions_of
 from llmruns.models import Call, Experiment, ModelConfig, Price, Prompt, ProviderLimit
 from llmruns.replies import lenient_answer
 from studies.models import AuditEntry
@@ -169,7 +169,8 @@ def test_sums_are_per_currency_and_over_all_attempts(
     rub, usd = accounts.total.sums
     assert (rub.currency, rub.known, rub.possible) == ("RUB", 5, 0)
     assert (usd.currency, usd.known, usd.possible) == ("USD", 3 * Decimal("0.000696"), held)
-    assert accounts.by_run == {experiment.runs.get().pk: accounts.total}
+    run = experiment.runs.get()
+    assert accounts_of_runs([run]) == {run.pk: accounts.total}
     assert accounts.total.unknown == 0
     # Two of three first attempts were valid: that of ONE was not.
     assert (accounts.total.first, accounts.total.first_valid) == (3, 2)
