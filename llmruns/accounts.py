@@ -9,6 +9,7 @@ from django.db.models import Count, Q, QuerySet, Sum
 
 from corpus.models import Instrument, Sitting
 from llmruns.models import Call, Experiment, Judging, ModelConfig, Run
+from llmruns.pricing import UNCERTAIN
 
 # The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
 COMPARABLE_STIMULI = 5
@@ -74,6 +75,8 @@ _SILENT = Q(cost=None) & ~Q(state=Call.State.IN_FLIGHT)
 # A failure that the provider answered with an error is not billed, whether or not there is a price.
 _COMPLETED = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.SURPLUS])
 _LOST = Q(state=Call.State.LOST)
+# As pricing.failure_may_be_billed has it.
+_PERHAPS = Q(state=Call.State.FAILED, sent=True, kind__in=UNCERTAIN) & ~Q(http_status__gte=300)
 
 
 def judging_account(judging: Judging) -> Account:
@@ -120,9 +123,9 @@ def _groups(calls: QuerySet[Call], *by: str) -> Iterable[Mapping[str, Any]]:
             known=Sum("cost"),
             possible=Sum("reserved", filter=_SILENT),
             in_flight=Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
-            unknown=Count("pk", filter=_SILENT & (_COMPLETED | _LOST) & Q(reserved=None)),
+            unknown=Count("pk", filter=_SILENT & (_COMPLETED | _LOST | _PERHAPS) & Q(reserved=None)),
             replies=Count("pk", filter=_COMPLETED),
-            perhaps=Count("pk", filter=_SILENT & ~_COMPLETED & (_LOST | Q(reserved__isnull=False))),
+            perhaps=Count("pk", filter=_SILENT & ~_COMPLETED & (_LOST | _PERHAPS | Q(reserved__isnull=False))),
             first=Count("pk", filter=Q(attempt=1)),
             first_valid=Count("pk", filter=Q(attempt=1, state=Call.State.OK)),
             calls_in_flight=Count("pk", filter=Q(state=Call.State.IN_FLIGHT)),

@@ -248,7 +248,7 @@ def judging_detail(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "running": judging.state == Judging.State.RUNNING,
         "cancellable": judging.state in (*GOING, Judging.State.INCOMPLETE),
         "moving": bool(progress.in_flight) or judging.state == Judging.State.RUNNING,
-        "cap_form": CapForm(initial={"cap": judging.cap}) if judging.cap is not None else None,
+        "cap_form": CapForm.of(judging.cap) if judging.cap is not None else None,
     }
     return render(request, "llmruns/judging_detail.html", context)
 

@@ -1,6 +1,6 @@
 """What people say about money and limits."""
 
-from decimal import Decimal
+from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
 from django import forms
@@ -33,6 +33,11 @@ def cap_field(**changes: Any) -> forms.DecimalField:
 
 class CapForm(StyledForm):
     cap = cap_field(label=_("New cap"))
+
+    @classmethod
+    def of(cls, cap: Decimal) -> "CapForm":
+        """Filled in with what holds, in as many places as the field takes."""
+        return cls(initial={"cap": f"{cap.quantize(Decimal(10) ** -CAP_PLACES, ROUND_CEILING):f}"})
 
 
 class LimitForm(StyledMixin, forms.ModelForm):

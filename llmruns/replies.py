@@ -177,4 +177,4 @@ def lenient_answer(raw: str) -> str | None:
         return None
     if isinstance(value, list):
         value = next((one for one in value if isinstance(one, dict) and KEY in one), None)
-    return _answer(value) if isinstance(value, dict) else None
+    return _answer(value) if isinstance(value, dict) and _is_storable(value) else None

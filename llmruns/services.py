@@ -165,11 +165,17 @@ def paper_prompt_text() -> str:
 
 @transaction.atomic
 def prompt_ensure(*, study: Study, actor: User | None = None) -> Prompt:
-    """The study's newest version of the paper's prompt; made from study/prompt.ru.txt where there is none."""
+    """The version that has the paper's text to the letter; made from study/prompt.ru.txt where there is none.
+
+    Never another one of that name: who asks for the paper's prompt is shown this text.
+    """
     Study.objects.select_for_update().get(pk=study.pk)
-    prompt = Prompt.objects.filter(study=study, slug=PAPER_PROMPT).order_by("-version").first()
+    own = Prompt.objects.filter(study=study, slug=PAPER_PROMPT).order_by("version")
+    prompt = own.filter(purpose=Prompt.Purpose.ANSWER, text=paper_prompt_text()).first()
     if prompt is None:
-        prompt = Prompt.objects.create(study=study, slug=PAPER_PROMPT, text=paper_prompt_text())
+        newest = own.last()
+        version = newest.version + 1 if newest else 1
+        prompt = Prompt.objects.create(study=study, slug=PAPER_PROMPT, version=version, text=paper_prompt_text())
         audit_record(actor=actor, study=study, action="prompt_ensure", target=prompt)
     return prompt
 

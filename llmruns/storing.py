@@ -6,6 +6,7 @@ from typing import Any
 
 from corpus.storing import storable_text
 
+DEEPEST = 100  # levels of nesting; whoever walks or prints a document can do so
 BODY_KEPT = 100_000  # characters of a body that is no JSON
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
@@ -26,4 +27,15 @@ def is_storable_json(document: Any) -> bool:
         text.encode("utf-8")
     except (ValueError, RecursionError):
         return False
-    return _ESCAPED_NUL.search(text) is None
+    return _ESCAPED_NUL.search(text) is None and not is_deeper(document, DEEPEST)
+
+
+def is_deeper(document: Any, levels: int) -> bool:
+    """Whether lists and objects are nested in one another more than so many levels."""
+    level = [document]
+    for _ in range(levels + 1):
+        level = [one for one in level if isinstance(one, dict | list)]
+        if not level:
+            return False
+        level = [child for one in level for child in (one.values() if isinstance(one, dict) else one)]
+    return True

@@ -253,7 +253,7 @@ def experiment_detail(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
         "paused": experiment.state == Experiment.State.PAUSED,
         "problem_words": kind_words(experiment.problem),
         "problem_remedy": remedy(experiment.problem),
-        "cap_form": CapForm(initial={"cap": experiment.cap}) if experiment.cap is not None else None,
+        "cap_form": CapForm.of(experiment.cap) if experiment.cap is not None else None,
         "over": max(Decimal(0), experiment.spent - (experiment.cap or experiment.spent)),
         "different": any(one.difference == "different" for found in reported.values() for one in found),
         "running": experiment.state == Experiment.State.RUNNING,

@@ -116,6 +116,15 @@ def _constant(name: str) -> None:
     raise _NotJsonError(f"{name} is no JSON")
 
 
+def _pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _value in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]  # add() is None
+        raise _NotJsonError(f"{twice!r:.60} stands there twice")
+    return unique
+
+
 def _line(number: int, raw: bytes) -> Line:
     try:
         text = raw.decode("utf-8")
@@ -124,7 +133,7 @@ def _line(number: int, raw: bytes) -> Line:
     if "\x00" in text:
         return _wrong(number, "nul_in_line")
     try:
-        value = json.loads(text, parse_constant=_constant)
+        value = json.loads(text, parse_constant=_constant, object_pairs_hook=_pairs)
     except RecursionError:
         return _wrong(number, "too_deep")
     except json.JSONDecodeError as error:

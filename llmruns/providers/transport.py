@@ -40,11 +40,13 @@ def key_blank(body: bytes, key: str) -> bytes:
 
 @lru_cache(maxsize=256)
 def _escaped(key: str) -> re.Pattern[bytes]:
-    """The key with any of its characters written as \\u002f, \\/ or %2f. No repetition: it takes linear time."""
+    """The key with any of its characters written as \\u002f, \\/, \\" or %2f. No repetition: it takes linear time."""
     forms = []
     for byte in key.encode():
         own = [re.escape(bytes([byte])), b"(?i:\\\\u00%02x)" % byte, b"(?i:%%%02x)" % byte]
-        forms.append(b"(?:" + b"|".join([*own, *([rb"\\/"] if byte == 0x2F else [])]) + b")")
+        also = [re.escape(b"\\" + bytes([byte]))] if byte in b'/"\\' else []
+        # The longer one first: of a backslash that is escaped the first half would do for the whole.
+        forms.append(b"(?:" + b"|".join([*also, *own]) + b")")
     return re.compile(b"".join(forms))
 
 

@@ -135,6 +135,7 @@ def test_a_call_shows_what_was_asked_sent_and_used_and_what_it_cost(
         ("кошка сидит на столе", None),
         ('{"answer": "кошка"}', None),
         ("[" * 5000, None),
+        ('вот: {"results": "\\ud800 кошка"}', None),
         ("", None),
     ],
 )
@@ -308,3 +309,19 @@ def test_a_wrong_prompt_is_refused_in_words(alice: Client, instrument: Instrumen
     response = alice.post("/studies/ours/prompts/new/", form)
     assert response.status_code == 200 and "text-danger" in response.content.decode()
     assert not Prompt.objects.exists()
+
+
+def test_the_cap_is_saved_as_it_is_filled_in(alice: Client, launch: Launch, priced: Price) -> None:
+    experiment = launch(cap=Decimal("1.00000001"), currency="USD")
+    form = alice.get(f"/studies/ours/experiments/{experiment.pk}/").context["cap_form"]
+    alice.post(f"/studies/ours/experiments/{experiment.pk}/cap/", {"cap": form["cap"].value()})
+    experiment.refresh_from_db()
+    assert experiment.cap == Decimal("1.0001")
+
+
+def test_a_call_that_was_perhaps_billed_is_counted_without_a_price_too(launch: Launch, server: ChatServer) -> None:
+    server.script(ONE, chat.HANG, chat.answer("готово"))
+    experiment = launch()
+    work(experiment)
+    total = accounts_of(experiment).total
+    assert (total.unknown, total.perhaps) == (4, 1), "three replies and one that went out and came to nothing"

@@ -22,6 +22,8 @@ from llmruns.models import (
     ProviderLimit,
     Run,
 )
+from llmruns.prompts import prompt_create
+from llmruns.services import paper_prompt_text
 from llmruns.urls import urlpatterns
 from studies.services import blinding_impose
 from tests import chat_server as chat
@@ -511,3 +513,24 @@ def test_calls_are_filtered_and_paged(alice: Client, launch: Launch, server: Cha
     assert "10 calls" in bad
     for nonsense in ("?page=x", "?state=x", "?run=x&stimulus=-1", "?run=99999999999999999999", "?run=²"):
         get(alice, at + nonsense)
+
+
+def test_the_papers_prompt_is_what_is_shown_and_sent_whatever_versions_bear_its_name(
+    cast: Cast, alice: Client, instrument: Instrument, config: ModelConfig
+) -> None:
+    other = prompt_create(study=cast.study, slug="paper", text="Совсем другое: {words}", actor=cast.alice)
+    form = experiment_form(instrument, config)
+    shown = alice.post("/studies/ours/experiments/new/", form | {"step": "confirm"}).content.decode()
+    assert "Совсем другое" not in shown
+    alice.post("/studies/ours/experiments/new/", form | {"step": "launch"})
+    sent = Experiment.objects.get().prompt
+    assert sent != other and sent.text == paper_prompt_text()
+
+
+@pytest.mark.parametrize(
+    "typed", ['{"a": "\\ud800"}', '{"a": ' + "[" * 600 + "]" * 600 + "}"], ids=["half a character", "nested deep"]
+)
+def test_further_parameters_that_cannot_be_kept_are_an_error_of_the_field(alice: Client, typed: str) -> None:
+    response = alice.post("/studies/ours/models/new/", NEW_MODEL | {"extra_body": typed})
+    assert response.status_code == 200 and response.context["form"].errors["extra_body"]
+    assert not ModelConfig.objects.exists()

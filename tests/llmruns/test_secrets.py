@@ -48,6 +48,7 @@ def escapes(secret: str) -> list[str]:
     return [
         secret,
         secret.replace("/", "\\/"),
+        json.dumps(secret)[1:-1],
         quote(secret, safe=""),
         "".join(f"\\u{ord(letter):04x}" for letter in secret),
         "".join(f"\\u{ord(letter):04X}" if letter in "+/=-" else letter for letter in secret),
@@ -245,7 +246,7 @@ def test_an_error_that_nobody_foresaw_is_logged_without_its_words(
     assert KEYS[vendor] not in out and KEYS[vendor] not in repr(error) + str(error)
 
 
-@pytest.mark.parametrize("key", list(KEYS.values()))
+@pytest.mark.parametrize("key", [*KEYS.values(), 'sk-quo"ted\\and-slashed/0aB1'])
 def test_a_key_is_blanked_however_it_is_escaped(key: str) -> None:
     for escaped in escapes(key):
         assert key_blank(f"a {escaped} b".encode(), key) == b"a [key] b"

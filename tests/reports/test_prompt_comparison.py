@@ -10,7 +10,7 @@ from corpus.models import Instrument, Sitting
 from llmruns.liveness import worker_lock_release
 from llmruns.models import ModelConfig, Prompt
 from llmruns.prompts import prompt_create
-from llmruns.services import experiment_launch, model_config_create, prompt_ensure
+from llmruns.services import experiment_launch, model_config_create, paper_prompt_text, prompt_ensure
 from reports.prompt_comparison import comparison_of
 from scoring.services import paper_rubric, rules_apply
 from studies.services import blinding_impose
@@ -137,5 +137,8 @@ def test_queries_do_not_grow(
     assert queries() == few
 
 
-def test_the_papers_prompt_is_the_first_version(cast: Cast, prompts: tuple[Prompt, Prompt]) -> None:
-    assert prompt_ensure(study=cast.study) == prompts[1], "a version of that name exists, so none is made"
+def test_the_papers_prompt_is_its_text_to_the_letter(cast: Cast, prompts: tuple[Prompt, Prompt]) -> None:
+    ensured = prompt_ensure(study=cast.study)
+    assert ensured not in prompts, "other texts of that name are not what is shown as the paper's prompt"
+    assert (ensured.slug, ensured.version, ensured.text) == ("paper", 2, paper_prompt_text())
+    assert prompt_ensure(study=cast.study) == ensured

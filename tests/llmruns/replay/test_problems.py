@@ -28,6 +28,7 @@ pytestmark = pytest.mark.django_db
         (b'{"model": "GPT-0", "run": 1, "position": 2, "raw_reply": "\x00"}', "nul_in_line"),
         (b'{"model": "GPT-0", "run": 1, "position": 2, "raw_rep', "not_json"),
         (b'{"model": "GPT-0", "run": NaN, "position": 2}', "not_json"),
+        (b'{"model": "GPT-0", "run": 1, "run": 2, "position": 2}', "not_json"),
         (b'{"model": "GPT-0", "run": ' + b"9" * 5_000 + b"}", "not_json"),
         (b"[" * 100_000, "too_deep"),
         (b"[1, 2]", "not_an_object"),
