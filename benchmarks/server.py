@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import psutil
@@ -56,7 +56,9 @@ class Server:
 
     def postgres_seconds(self) -> float:
         """CPU seconds of all of PostgreSQL's processes so far, those that have ended included."""
-        return sum(sum(process.cpu_times()[:4]) for process in processes_in(self.place.postgres))
+        while True:
+            with suppress(psutil.NoSuchProcess):  # it ended while it was looked at: its seconds are its parent's now
+                return sum(sum(process.cpu_times()[:4]) for process in processes_in(self.place.postgres))
 
 
 @contextmanager

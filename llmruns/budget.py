@@ -26,7 +26,8 @@ log = structlog.get_logger(__name__)
 Purse = Experiment | Judging  # what has a cap of its own
 Decision = Literal["granted", "wait", "stopped"]
 NOTHING = Decimal(0)
-MOST_WOKEN = 64  # messages that one release of money sends
+# Messages that one finished call sends: one in its place, and one by which fewer in flight become more again.
+MOST_SENT = 2
 
 
 class CapRefusedError(Exception):
@@ -71,7 +72,10 @@ def money_settle(
     """Give a reservation back and count what the call has cost; what is not known costs its reservation.
 
     A reply that was paid for is counted, even above the cap. `was_lost`: the call was given up before, and its
-    reservation already counts as spent. Returns how many waiting calls may find room now.
+    reservation already counts as spent. Returns how many waiting calls are to be sent now, MOST_SENT at most.
+
+    That calls wait is forgotten only when none is found any more (`money_awaited_no_more`): of many that end at once
+    each sends for itself.
     """
     experiment = _locked(experiment_id, of)
     if was_lost:
@@ -79,15 +83,19 @@ def money_settle(
     else:
         experiment.reserved = max(NOTHING, experiment.reserved - held)
     experiment.spent = min(LARGEST, experiment.spent + (held if cost is None else cost))
-    waited, experiment.waits_for_money = experiment.waits_for_money, False
     values = assigned_values(of, {name: getattr(experiment, name) for name in _SETTLED})
     with planned_cursor() as cursor:
         cursor.execute(_statements(of).settle, {**values, "id": experiment_id})
-    if not waited or experiment.cap is None:
+    if not experiment.waits_for_money or experiment.cap is None:
         return 0
     room = experiment.cap - experiment.spent - experiment.reserved
     # At least one: it finds room, waits again, or stops the experiment. Nobody else would.
-    return min(MOST_WOKEN, max(1, int(room / held))) if held else MOST_WOKEN
+    return min(MOST_SENT, max(1, int(room / held))) if held else MOST_SENT
+
+
+def money_awaited_no_more(*, experiment_id: int, of: type[Purse] = Experiment) -> None:
+    """Nothing is due any more. One that comes to wait at this very moment is found by the look for lost work."""
+    of._default_manager.filter(pk=experiment_id, waits_for_money=True).update(waits_for_money=False)
 
 
 def _fits(pk: int, most: Decimal, of: type[Purse]) -> bool:
@@ -98,7 +106,7 @@ def _fits(pk: int, most: Decimal, of: type[Purse]) -> bool:
 
 
 _MONEY = ("id", "state", "cap", "spent", "reserved", "waits_for_money")
-_SETTLED = ("spent", "reserved", "waits_for_money")
+_SETTLED = ("spent", "reserved")
 
 
 @dataclass(frozen=True)

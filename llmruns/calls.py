@@ -51,7 +51,7 @@ from llmruns.providers.base import (
 )
 from llmruns.queue import judgements_enqueue, stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
-from llmruns.sending import experiment_send, judging_send, limit_send
+from llmruns.sending import experiment_send, judging_continue, limit_send
 from llmruns.statements import ToAsk, call_insert, call_lock, call_write, stimulus_lock
 from llmruns.storing import is_storable_json, storable_body
 
@@ -226,7 +226,7 @@ def call_record(*, claim: Claim, outcome: Outcome) -> None:
     if ended:
         experiment_settle(experiment_id=run.experiment_id)
     if claim.limit_id is not None:
-        limit_send(claim.limit_id)
+        limit_send(claim.limit_id, call_id=claim.call_id, after_judgement=False)
 
 
 def cost_columns(call: Call, outcome: Outcome, body: dict[str, Any]) -> dict[str, Any]:
@@ -262,8 +262,8 @@ def call_money_settle(call: Call, cost: Decimal | None, purse: Purse) -> None:
         of=type(purse),
     )
     if woken:
-        send = experiment_send if isinstance(purse, Experiment) else judging_send
-        transaction.on_commit(partial(send, purse.pk, at_most=woken))
+        send = experiment_send if isinstance(purse, Experiment) else judging_continue
+        transaction.on_commit(partial(send, purse.pk, at_most=woken, call_id=call.pk))
 
 
 def reply_columns(outcome: Outcome) -> dict[str, Any]:

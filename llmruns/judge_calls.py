@@ -168,7 +168,7 @@ def judgement_record(*, claim: JudgeClaim, outcome: Outcome) -> None:
         call_money_settle(call, columns["cost"], judging)
         judging_settle(judging.pk)
     if claim.limit_id is not None:
-        limit_send(claim.limit_id)
+        limit_send(claim.limit_id, call_id=claim.call_id, after_judgement=True)
 
 
 def _may_decide(call: Call, item: JudgingItem) -> bool:

@@ -7,11 +7,13 @@ from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
 from corpus.models import Sitting
+from llmruns.budget import MOST_SENT, money_awaited_no_more
 from llmruns.limits import configs_under, limit_woken, messages_for
 from llmruns.models import Call, Experiment, Judging, JudgingItem, ProviderLimit, Run, RunStimulus
 from llmruns.queue import judgements_enqueue, stimuli_enqueue
 
 Pairs = list[tuple[int, int]]
+WINDOW = 64  # where nothing says how many calls are in flight together
 
 
 def due_stimuli(
@@ -104,38 +106,78 @@ def judging_due(*, overdue: timedelta = timedelta(0), judging_id: int | None = N
     return due_judgements(overdue=overdue, judging_id=judging_id, without=limited) + found
 
 
-def limit_send(limit_id: int) -> None:
-    """Send what the limit has room for, whatever experiment it is of. About five queries."""
+def limit_send(limit_id: int, *, call_id: int, after_judgement: bool) -> None:
+    """What whoever has finished a call of the limit sends: MOST_SENT messages at most. Six queries at most.
+
+    Of what is due, the other kind is looked for first, so that judgements and stimuli take turns.
+    """
     limit = ProviderLimit.objects.filter(pk=limit_id).first()
-    if limit is not None:
-        _send_under(limit)
+    if limit is None:
+        return
+    room = min(MOST_SENT, messages_for(limit))
+    if not room:
+        return
+    configs = list(configs_under(limit).values_list("pk", flat=True))
+    first = MOST_SENT * (limit.parallel or WINDOW)
+    kinds = [(due_judgements, judgements_enqueue), (due_stimuli, stimuli_enqueue)]
+    for due, enqueue in reversed(kinds) if after_judgement else kinds:
+        found = _own_share(due(config_ids=configs, at_most=first), call_id, room)
+        if found:
+            enqueue(found)
+        room -= len(found)
+        if not room:
+            return
+
+
+def _own_share(due: Pairs, call_id: int, at_most: int) -> Pairs:
+    """Some of the due ones, others for each finisher: many that finish at once must not all send the first ones.
+
+    Calls that are in flight together have numbers near each other.
+    """
+    number = min(at_most, len(due))
+    return [due[(MOST_SENT * call_id + place) % len(due)] for place in range(number)]
 
 
 def limit_wake(*, limit_id: int) -> None:
-    """What the countdown of a limit per minute comes to."""
+    """What the countdown of a limit per minute comes to: all that there is room for, of each kind a half.
+
+    The kind that was not asked last goes first: of a limit of one a minute the other would never have its turn.
+    """
     limit = limit_woken(limit_id=limit_id)
-    if limit is not None:
-        _send_under(limit)
-
-
-def _send_under(limit: ProviderLimit) -> None:
-    room = messages_for(limit)
-    if room:
-        configs = list(configs_under(limit).values_list("pk", flat=True))
-        stimuli = due_stimuli(config_ids=configs, at_most=room)
+    room = 0 if limit is None else messages_for(limit)
+    if limit is None or not room:
+        return
+    configs = list(configs_under(limit).values_list("pk", flat=True))
+    stimuli = due_stimuli(config_ids=configs, at_most=room)
+    judgements = due_judgements(config_ids=configs, at_most=max(room - len(stimuli), room // 2))
+    del stimuli[room - len(judgements) :]
+    last = Call.objects.filter(config__in=configs).order_by("-sent_at").values_list("purpose", flat=True).first()
+    if last != Call.Purpose.JUDGE:
+        judgements_enqueue(judgements)
         stimuli_enqueue(stimuli)
-        if len(stimuli) < room:
-            judgements_enqueue(due_judgements(config_ids=configs, at_most=room - len(stimuli)))
-
-
-def experiment_send(experiment_id: int, *, at_most: int) -> None:
-    """Send some of an experiment's due calls: money has come back."""
-    stimuli_enqueue(due_stimuli(experiment_id=experiment_id, at_most=at_most))
-
-
-def judging_send(judging_id: int, *, at_most: int | None = None) -> None:
-    """Likewise of a judging: it begins, goes on, or money has come back."""
-    if at_most is None:
-        judgements_enqueue(judging_due(judging_id=judging_id))
     else:
-        judgements_enqueue(due_judgements(judging_id=judging_id, at_most=at_most))
+        stimuli_enqueue(stimuli)
+        judgements_enqueue(judgements)
+
+
+def experiment_send(experiment_id: int, *, at_most: int, call_id: int) -> None:
+    """Send some of an experiment's due calls: money has come back by the end of this call."""
+    found = _own_share(due_stimuli(experiment_id=experiment_id, at_most=MOST_SENT * WINDOW), call_id, at_most)
+    if found:
+        stimuli_enqueue(found)
+    else:
+        money_awaited_no_more(experiment_id=experiment_id)
+
+
+def judging_continue(judging_id: int, *, at_most: int, call_id: int) -> None:
+    """Likewise of a judging."""
+    found = _own_share(due_judgements(judging_id=judging_id, at_most=MOST_SENT * WINDOW), call_id, at_most)
+    if found:
+        judgements_enqueue(found)
+    else:
+        money_awaited_no_more(experiment_id=judging_id, of=Judging)
+
+
+def judging_send(judging_id: int) -> None:
+    """Send what is due of a judging and has room under its limits: it begins, or goes on."""
+    judgements_enqueue(judging_due(judging_id=judging_id))
