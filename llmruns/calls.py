@@ -51,14 +51,15 @@ from llmruns.providers.base import (
 )
 from llmruns.queue import judgements_enqueue, stimuli_enqueue
 from llmruns.replies import Reply, classify_reply
-from llmruns.sending import experiment_send, judging_continue, limit_send
-from llmruns.statements import ToAsk, call_insert, call_lock, call_write, stimulus_lock
+from llmruns.sending import experiment_send, judging_continue
+from llmruns.statements import ToAsk, call_insert, call_lock, call_write, stimulus_lock, stimulus_next
 from llmruns.storing import is_storable_json, storable_body
 
 FIRST_WAIT, LONGEST_WAIT = 1.0, 60.0  # seconds of exponential back-off
 CLOCKS_DIFFER = timedelta(seconds=1)  # a message may come this much before the time written in the row
 RECORD_WAITS = (0.2, 0.5, 1, 2, 5, 10, 20, 30, 30, 30, 30, 30, 30, 30, 30)  # seconds between tries
 UNASKED_AFTER = timedelta(seconds=60)  # between the claim and the note in _asking lies no more than a moment
+TAKEN_TRIES = 3  # of two that choose the same one at the same moment, one chooses again
 ORPHANED_AFTER = timedelta(minutes=30)  # no call takes so long: the longest time-out and all of RECORD_WAITS
 
 log = structlog.get_logger(__name__)
@@ -79,12 +80,24 @@ class Claim:
 Outcome = ProviderReply | ProviderError
 
 
-def stimulus_work(*, run_id: int, stimulus_id: int) -> None:
+@dataclass(frozen=True)
+class Asked:
+    """A call that has ended, for whoever goes on in its place: see llmruns.turns."""
+
+    call_id: int
+    limit_id: int | None
+    is_judgement: bool = False
+
+
+def stimulus_work(*, run_id: int, stimulus_id: int) -> Asked | None:
     """Ask once, if there is something to ask now. Safe to repeat and to run twice at once."""
     claim = call_claim(run_id=run_id, stimulus_id=stimulus_id)
-    if claim is None:
-        return
+    return None if claim is None else call_ask(claim)
+
+
+def call_ask(claim: Claim) -> Asked:
     ask_and_record(claim.call_id, claim.config, claim.body, partial(call_record, claim=claim))
+    return Asked(claim.call_id, claim.limit_id)
 
 
 def ask_and_record(call_id: int, config: ModelConfig, body: dict[str, Any], record: Callable[..., None]) -> None:
@@ -137,13 +150,33 @@ def call_claim(*, run_id: int, stimulus_id: int) -> Claim | None:
 
     Two queries; more under a limit or a cap.
     """
-    worker = worker_name()
     try:
-        with transaction.atomic():
-            found = stimulus_lock(run_id=run_id, stimulus_id=stimulus_id, day=price_day(timezone.now()))
-            claim = None if found is None else _claim(run_id, stimulus_id, found, worker)
+        return _claimed(lambda: (run_id, stimulus_id))
     except IntegrityError:  # call_at_most_one_in_flight: somebody else is asking
         return None
+
+
+class NothingDueError(Exception):
+    """There is nothing to be asked now."""
+
+
+def call_claim_next(*, limit_id: int) -> Claim | None:
+    """The same of whatever is due under a limit. Raises NothingDueError; None where something is, but not for us."""
+    for _ in range(TAKEN_TRIES):
+        with suppress(IntegrityError):
+            return _claimed(lambda: stimulus_next(limit_id=limit_id, now=timezone.now()))
+    return None
+
+
+def _claimed(choose: Callable[[], tuple[int, int] | None]) -> Claim | None:
+    worker = worker_name()
+    with transaction.atomic():
+        chosen = choose()
+        if chosen is None:
+            raise NothingDueError
+        run_id, stimulus_id = chosen
+        found = stimulus_lock(run_id=run_id, stimulus_id=stimulus_id, day=price_day(timezone.now()))
+        claim = None if found is None else _claim(run_id, stimulus_id, found, worker)
     if claim is not None and found is not None and found.run_state == Run.State.PENDING:
         Run.objects.filter(pk=run_id, state=Run.State.PENDING).update(state=Run.State.RUNNING)
     return claim
@@ -225,8 +258,6 @@ def call_record(*, claim: Claim, outcome: Outcome) -> None:
         runs_pause(experiment_id=run.experiment_id, config_id=run.config_id, error=outcome)
     if ended:
         experiment_settle(experiment_id=run.experiment_id)
-    if claim.limit_id is not None:
-        limit_send(claim.limit_id, call_id=claim.call_id, after_judgement=False)
 
 
 def cost_columns(call: Call, outcome: Outcome, body: dict[str, Any]) -> dict[str, Any]:

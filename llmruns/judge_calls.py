@@ -3,6 +3,8 @@
 Locks are taken in one order: items (by id), the limit, the call, the judging, and the judge last.
 """
 
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
@@ -18,6 +20,9 @@ from corpus.storing import storable_text
 from llmruns.budget import money_reserve
 from llmruns.calls import (
     CLOCKS_DIFFER,
+    TAKEN_TRIES,
+    Asked,
+    NothingDueError,
     Outcome,
     ask_and_record,
     call_money_settle,
@@ -37,8 +42,7 @@ from llmruns.models import Call, Judging, JudgingItem, ModelConfig, Price
 from llmruns.pricing import bound, price_day
 from llmruns.providers.base import ProviderError, ProviderReply
 from llmruns.queue import judgements_enqueue
-from llmruns.sending import limit_send
-from llmruns.statements import terms_of
+from llmruns.statements import judgement_next, terms_of
 from scoring.services import Verdict, judgements_record, round_close
 
 # What a call must not keep once the answer's author has taken it back.
@@ -58,23 +62,48 @@ class JudgeClaim:
     limit_id: int | None = None
 
 
-def answer_work(*, judging_id: int, answer_id: int) -> None:
+def answer_work(*, judging_id: int, answer_id: int) -> Asked | None:
     """Ask once, if there is something to ask now. Safe to repeat and to run twice at once."""
     claim = judgement_claim(judging_id=judging_id, answer_id=answer_id)
-    if claim is None:
-        return
+    return None if claim is None else judgement_ask(claim)
+
+
+def judgement_ask(claim: JudgeClaim) -> Asked:
     ask_and_record(claim.call_id, claim.config, claim.body, partial(judgement_record, claim=claim))
+    return Asked(claim.call_id, claim.limit_id, is_judgement=True)
 
 
 def judgement_claim(*, judging_id: int, answer_id: int) -> JudgeClaim | None:
     """Write the call that is about to be sent. None where nothing is to be asked, or may be asked, now."""
+    try:
+        return _claimed(lambda: (judging_id, answer_id))
+    except _TakenError:
+        return None
+
+
+def judgement_claim_next(*, limit_id: int) -> JudgeClaim | None:
+    """The same of whatever is due under a limit. Raises NothingDueError; None where something is, but not for us."""
+    for _ in range(TAKEN_TRIES):
+        with suppress(_TakenError):
+            return _claimed(lambda: judgement_next(limit_id=limit_id, now=timezone.now()))
+    return None
+
+
+class _TakenError(Exception):
+    """Somebody else is asking."""
+
+
+def _claimed(choose: Callable[[], tuple[int, int] | None]) -> JudgeClaim | None:
     worker = worker_name()
     try:
         with transaction.atomic():
-            return _claim(judging_id, answer_id, worker)
+            chosen = choose()
+            if chosen is None:
+                raise NothingDueError
+            return _claim(*chosen, worker)
     except IntegrityError as error:
-        if "call_at_most_one_judging_in_flight" in str(error):  # somebody else is asking
-            return None
+        if "call_at_most_one_judging_in_flight" in str(error):
+            raise _TakenError from error
         raise
 
 
@@ -167,8 +196,6 @@ def judgement_record(*, claim: JudgeClaim, outcome: Outcome) -> None:
         Call.objects.filter(pk=claim.call_id).update(**columns)
         call_money_settle(call, columns["cost"], judging)
         judging_settle(judging.pk)
-    if claim.limit_id is not None:
-        limit_send(claim.limit_id, call_id=claim.call_id, after_judgement=True)
 
 
 def _may_decide(call: Call, item: JudgingItem) -> bool:

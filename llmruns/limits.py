@@ -1,9 +1,8 @@
 """How much may be asked of one provider at once and in a minute, by all workers together.
 
 Nobody waits in a queue for a limit. A call that finds no room is not claimed and its message is dropped; whoever
-finishes a call of the limit sends a due one in its place, and a second one where there is more room (see
-sending.limit_send). A limit per minute has one message on its way that arrives when there is room again. What both
-miss, the look for lost work finds.
+finishes a call of the limit asks a due one in its place (see turns.py). A limit per minute has one message on its way
+that arrives when there is room again. What both miss, the look for lost work finds.
 """
 
 from dataclasses import dataclass

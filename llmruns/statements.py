@@ -91,6 +91,51 @@ def stimulus_lock(*, run_id: int, stimulus_id: int, day: date) -> ToAsk | None:
     return ToAsk(*head, *[config, None if price[0] is None else instance(Price, price)])
 
 
+# Of what is due under a limit, the one that has been due longest and that nobody else is taking at this moment.
+_UNDER = f"""
+JOIN llmruns_providerlimit l ON l.id = %(limit)s AND l.study_id = c.study_id AND l.provider = c.provider
+WHERE i.state = 'todo' AND i.due_at <= %(now)s AND l.id = {_LIMIT_ID}""".replace("{0}", "c.")
+_STIMULUS_NEXT = f"""
+SELECT i.run_id, i.stimulus_id FROM llmruns_runstimulus i
+JOIN llmruns_run r ON r.id = i.run_id
+JOIN llmruns_experiment e ON e.id = r.experiment_id
+JOIN corpus_sitting s ON s.id = r.sitting_id
+JOIN llmruns_modelconfig c ON c.id = r.config_id
+{_UNDER} AND r.state IN ('pending', 'running') AND e.state = 'running' AND s.state = 'open'
+  AND NOT EXISTS (
+    SELECT FROM llmruns_call f WHERE f.run_id = i.run_id AND f.stimulus_id = i.stimulus_id AND f.state = 'in_flight')
+ORDER BY i.due_at, i.id LIMIT 1 FOR UPDATE OF i SKIP LOCKED
+"""  # noqa: S608 - our own names
+_JUDGEMENT_NEXT = f"""
+SELECT i.judging_id, i.answer_id FROM llmruns_judgingitem i
+JOIN llmruns_judging j ON j.id = i.judging_id
+JOIN llmruns_modeljudge m ON m.id = j.model_judge_id
+JOIN llmruns_modelconfig c ON c.id = m.config_id
+{_UNDER} AND i.same_as_id IS NULL AND j.state = 'running'
+  AND NOT EXISTS (
+    SELECT FROM llmruns_call f
+    WHERE f.judging_id = i.judging_id AND f.answer_id = i.answer_id AND f.state = 'in_flight')
+ORDER BY i.due_at, i.id LIMIT 1 FOR UPDATE OF i SKIP LOCKED
+"""  # noqa: S608 - our own names
+
+
+def stimulus_next(*, limit_id: int, now: datetime) -> tuple[int, int] | None:
+    """Lock a (run, stimulus) that is due under the limit, as sending.due_stimuli has it. One query."""
+    return _next(_STIMULUS_NEXT, limit_id, now)
+
+
+def judgement_next(*, limit_id: int, now: datetime) -> tuple[int, int] | None:
+    """Lock a (judging, answer) that is due under the limit, as sending.due_judgements has it. One query."""
+    return _next(_JUDGEMENT_NEXT, limit_id, now)
+
+
+def _next(statement: str, limit_id: int, now: datetime) -> tuple[int, int] | None:
+    with planned_cursor() as cursor:
+        cursor.execute(statement, {"limit": limit_id, "now": now})
+        row = cursor.fetchone()
+    return None if row is None else (row[0], row[1])
+
+
 def call_insert(call: Call) -> None:
     """`call` gets its number. One query. Raises IntegrityError where another one is in flight."""
     with planned_cursor() as cursor:

@@ -10,13 +10,15 @@ import psycopg
 import structlog
 from celery import shared_task
 from celery.signals import worker_ready
+from celery.worker import state
 from django.db import Error, InterfaceError, OperationalError, connection
 
 from llmruns import sending
-from llmruns.calls import stimulus_work
+from llmruns.calls import Asked, stimulus_work
 from llmruns.judge_calls import answer_work
 from llmruns.liveness import worker_lock_check
 from llmruns.services import work_recover
+from llmruns.turns import IN_A_ROW, turn_pass, turn_take
 
 LOOK_EVERY = 10.0  # seconds between looks for lost work
 CLAIM_WAITS = (0.5, 1, 2, 5, 10)  # seconds between tries while the database is away
@@ -27,18 +29,32 @@ log = structlog.get_logger(__name__)
 @shared_task
 def stimulus_ask(run_id: int, stimulus_id: int) -> None:
     """One call of one run for one stimulus. Repeating it, or running it twice at once, sends nothing twice."""
-    _claim_patiently(partial(stimulus_work, run_id=run_id, stimulus_id=stimulus_id), run=run_id, stimulus=stimulus_id)
+    work = partial(stimulus_work, run_id=run_id, stimulus_id=stimulus_id)
+    _go_on(_claim_patiently(work, run=run_id, stimulus=stimulus_id))
 
 
 @shared_task
 def answer_judge(judging_id: int, answer_id: int) -> None:
     """One call of one model judge about one answer, likewise."""
-    _claim_patiently(
-        partial(answer_work, judging_id=judging_id, answer_id=answer_id), judging=judging_id, answer=answer_id
-    )
+    work = partial(answer_work, judging_id=judging_id, answer_id=answer_id)
+    _go_on(_claim_patiently(work, judging=judging_id, answer=answer_id))
 
 
-def _claim_patiently(work: Callable[[], None], **named: int) -> None:
+def _go_on(asked: Asked | None) -> None:
+    """Under a limit some more calls in its place, until the worker is to stop or it is the turn of others."""
+    for _ in range(IN_A_ROW - 1):
+        if asked is None or asked.limit_id is None or _is_stopping():
+            break
+        asked = _claim_patiently(partial(turn_take, asked), limit=asked.limit_id)
+    turn_pass(asked)
+
+
+def _is_stopping() -> bool:
+    """Whether this process was asked to stop once what it does has ended. 0 is an exit code."""
+    return state.should_stop is not None and state.should_stop is not False
+
+
+def _claim_patiently(work: Callable[[], Asked | None], **named: int) -> Asked | None:
     """While the database is away the message is held here for a moment.
 
     A worker that fails at once would throw the whole queue away in seconds, and the look for lost work would find it
@@ -46,13 +62,12 @@ def _claim_patiently(work: Callable[[], None], **named: int) -> None:
     """
     for wait in CLAIM_WAITS:
         try:
-            work()
-            return
+            return work()
         except (OperationalError, InterfaceError, psycopg.OperationalError) as error:
             log.warning("call_not_claimed_yet", error=type(error).__name__, **named)
             connection.close()
             time.sleep(wait)
-    work()
+    return work()
 
 
 @shared_task

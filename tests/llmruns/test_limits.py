@@ -10,13 +10,15 @@ from django.db.models import F
 from django.utils import timezone
 
 from llmruns import calls, limits, sending
-from llmruns.calls import call_claim, call_record, stimulus_work
+from llmruns.calls import Asked, call_claim, call_record, stimulus_work
 from llmruns.limits import LimitTakenError, configs_under, limit_rows, limit_set, messages_for
 from llmruns.models import Call, ModelConfig, Price, ProviderLimit, Run, RunStimulus
 from llmruns.pricing import price_at
 from llmruns.sending import due_stimuli, work_due
 from llmruns.services import model_config_create
 from llmruns.statements import terms_of
+from llmruns.tasks import stimulus_ask
+from llmruns.turns import turn_pass
 from tests.chat_server import ChatServer
 from tests.conftest import Cast
 from tests.llmruns.conftest import Launch
@@ -47,6 +49,7 @@ def wakes(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def finish(claim: calls.Claim) -> None:
     call_record(claim=claim, outcome=calls.provider_ask(claim.config, claim.body))
+    turn_pass(Asked(claim.call_id, claim.limit_id))
 
 
 def test_no_more_than_so_many_at_once_and_the_finisher_sends_the_next(
@@ -183,7 +186,7 @@ def test_sixteen_threads_keep_a_limit_of_three_and_lose_nothing(
     server.take = counted
 
     def ask(pair: tuple[int, int]) -> None:
-        stimulus_work(run_id=pair[0], stimulus_id=pair[1])
+        stimulus_ask(run_id=pair[0], stimulus_id=pair[1])
         connection.close()
 
     messages = due_stimuli(experiment_id=experiment.pk)  # all thirty at once: what finds no room is dropped

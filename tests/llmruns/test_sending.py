@@ -8,13 +8,13 @@ from django.utils import timezone
 from corpus.models import Instrument
 from llmruns import limits, sending
 from llmruns.budget import MOST_SENT
-from llmruns.calls import call_claim, call_record, provider_ask
-from llmruns.judge_calls import judgement_claim, judgement_record
+from llmruns.calls import Asked, call_claim, call_record, provider_ask, stimulus_work
 from llmruns.judge_choosing import Selection
 from llmruns.judging import judging_launch
 from llmruns.limits import limit_set, messages_for
 from llmruns.models import Call, Experiment, Judging, ModelConfig
 from llmruns.sending import due_stimuli, limit_send
+from llmruns.turns import turn_pass, turn_take
 from scoring.services import paper_rubric
 from tests.chat_server import ChatServer
 from tests.conftest import Cast
@@ -47,6 +47,7 @@ def test_calls_that_finish_at_once_send_a_bounded_number_of_messages_and_fill_th
     first = [call_claim(run_id=run, stimulus_id=stimulus) for run, stimulus in due[:8]]
     for claim in first:
         call_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
+        turn_pass(Asked(claim.call_id, claim.limit_id))
     assert messages_for(limit) == 8
     assert len(sent) == 1 + 7 * MOST_SENT, "the first one sees one place, the others more"
     assert len(set(sent)) == len(sent), "and each sends what no other sends"
@@ -87,22 +88,15 @@ def test_judgements_and_stimuli_take_turns_under_a_limit(
 ) -> None:
     limit_set(study=cast.study, provider=config.provider, base_url="", parallel=1, per_minute=None, actor=cast.alice)
     experiment, _ = both
-    run, stimulus = due_stimuli(experiment_id=experiment.pk)[0]
-    kinds, answer = [], server.default
-    sent.append(("stimulus", run, stimulus))
-    while sent:
-        kind, of, what = sent.pop()
-        kinds.append(kind)
-        assert sent == []
-        if kind == "stimulus":
-            server.default = answer
-            claim = call_claim(run_id=of, stimulus_id=what)
-            call_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
-        else:
-            server.default = verdict()
-            judgement = judgement_claim(judging_id=of, answer_id=what)
-            judgement_record(claim=judgement, outcome=provider_ask(judgement.config, judgement.body))
+    (run, stimulus), kinds, answer = due_stimuli(experiment_id=experiment.pk)[0], [], server.default
+    asked = stimulus_work(run_id=run, stimulus_id=stimulus)
+    while asked is not None:
+        kinds.append("judgement" if asked.is_judgement else "stimulus")
+        is_judgements_turn = not asked.is_judgement and kinds.count("judgement") < 3
+        server.default = verdict() if is_judgements_turn else answer
+        asked = turn_take(asked)
     assert kinds == ["stimulus", "judgement"] * 3 + ["stimulus"] * 9
+    assert sent == [], "without any message"
 
 
 def test_a_wake_up_of_a_limit_per_minute_gives_each_kind_its_turn(
