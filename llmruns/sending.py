@@ -1,6 +1,6 @@
 """Which work is worth a message now."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from datetime import timedelta
 
 from django.db.models import Exists, OuterRef
@@ -119,7 +119,10 @@ def limit_send(limit_id: int, *, call_id: int, after_judgement: bool) -> None:
         return
     configs = list(configs_under(limit).values_list("pk", flat=True))
     first = MOST_SENT * (limit.parallel or WINDOW)
-    kinds = [(due_judgements, judgements_enqueue), (due_stimuli, stimuli_enqueue)]
+    kinds: list[tuple[Callable[..., Pairs], Callable[[Pairs], None]]] = [
+        (due_judgements, judgements_enqueue),
+        (due_stimuli, stimuli_enqueue),
+    ]
     for due, enqueue in reversed(kinds) if after_judgement else kinds:
         found = _own_share(due(config_ids=configs, at_most=first), call_id, room)
         if found:
