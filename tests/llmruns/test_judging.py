@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable
 from datetime import date, timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.utils import timezone
@@ -453,17 +454,32 @@ def test_a_cap_is_never_passed_and_the_judging_pauses(
     assert {call.cost for call in Call.objects.filter(judging=judging)} == {cost}
 
 
-def test_money_that_comes_back_wakes_who_waited(instrument: Instrument, dear: ModelConfig, launch: Launch) -> None:
+def test_money_that_comes_back_wakes_who_waited(
+    instrument: Instrument,
+    dear: ModelConfig,
+    launch: Launch,
+    monkeypatch: pytest.MonkeyPatch,
+    django_capture_on_commit_callbacks: Callable[..., Any],
+) -> None:
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr("llmruns.sending.judgements_enqueue", lambda pairs: sent.extend(pairs))
     person(instrument)
     probe = launch(config=dear, cap=Decimal(100), currency="USD")
     first, second, _third = probe.items.order_by("pk").values_list("answer_id", flat=True)
     claim = judgement_claim(judging_id=probe.pk, answer_id=first)
     most = Call.objects.get(pk=claim.call_id).reserved
-    Judging.objects.filter(pk=probe.pk).update(cap=most + Decimal("0.5"))
+    Judging.objects.filter(pk=probe.pk).update(cap=most * 3 - Decimal("0.5"))
+    Judging.objects.filter(pk=probe.pk).update(reserved=most * 2)
     assert judgement_claim(judging_id=probe.pk, answer_id=second) is None
     probe.refresh_from_db()
     assert probe.waits_for_money and probe.state == "running"
-    judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
+    for left in (2, 1, 0):
+        sent.clear()
+        with django_capture_on_commit_callbacks(execute=True):
+            judgement_record(claim=claim, outcome=provider_ask(claim.config, claim.body))
+        assert len(set(sent)) in range(bool(left), left + 1)
+        if left:
+            claim = judgement_claim(judging_id=sent[0][0], answer_id=sent[0][1])
     probe.refresh_from_db()
     assert not probe.waits_for_money
 
