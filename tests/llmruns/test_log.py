@@ -9,7 +9,9 @@ from django.test import Client
 from corpus.models import Instrument
 from llmruns.accounts import accounts_of, accounts_of_runs, repetitions_of
 from llmruns.models import Call, Experiment, ModelConfig, Price, Prompt, ProviderLimit
+from llmruns.pricing import UNCERTAIN, failure_may_be_billed
 from llmruns.replies import lenient_answer
+from llmruns.storing import DEEPEST, is_storable_json
 from studies.models import AuditEntry
 from tests import chat_server as chat
 from tests.chat_server import ChatServer
@@ -325,3 +327,36 @@ def test_a_call_that_was_perhaps_billed_is_counted_without_a_price_too(launch: L
     work(experiment)
     total = accounts_of(experiment).total
     assert (total.unknown, total.perhaps) == (4, 1), "three replies and one that went out and came to nothing"
+
+
+def test_what_was_perhaps_billed_is_the_same_in_sums_as_in_the_rule(launch: Launch, config: ModelConfig) -> None:
+    """The sums say in SQL what pricing.failure_may_be_billed says of one call."""
+    run = launch().runs.get()
+    kinds = [*sorted(UNCERTAIN), "rate_limited", "quota", "authentication"]
+    cases = [(kind, status, sent) for kind in kinds for status in (None, 200, 299, 300, 503) for sent in (True, False)]
+    expected = 0
+    for kind, status, sent in cases:
+        Call.objects.create(
+            config=config,
+            run=run,
+            stimulus=run.experiment.instrument.stimuli.first(),
+            state="failed",
+            kind=kind,
+            http_status=status,
+            sent=sent,
+            request={},
+        )
+        expected += failure_may_be_billed(kind, status, sent=sent)
+    total = accounts_of(run.experiment).total
+    assert 0 < expected < len(cases)
+    assert (total.perhaps, total.unknown) == (expected, expected)
+
+
+def test_how_deep_a_document_may_be() -> None:
+    def nested(levels: int) -> object:
+        document: object = 1
+        for level in range(levels):
+            document = [document] if level % 2 else {"a": document}
+        return document
+
+    assert is_storable_json(nested(DEEPEST)) and not is_storable_json(nested(DEEPEST + 1))
