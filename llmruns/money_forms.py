@@ -6,10 +6,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from llmruns.models import ProviderLimit
+from llmruns.models import Provider, ProviderLimit
 from studies.forms import StyledForm, StyledMixin
 
 CAP_PLACES = 4
+NEVER_CALLED = {Provider.SIMULATED, Provider.REPLAYED}  # a limit of them would limit nothing
 CAP_PROBLEMS = {
     "no_price": _("no price is known for it"),
     "no_output_limit": _("it has no limit of output tokens"),
@@ -55,6 +56,12 @@ class LimitForm(StyledMixin, forms.ModelForm):
             "parallel": _("Empty: as many as the workers can."),
             "per_minute": _("In any sixty seconds. Empty: no limit."),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        provider = self.fields["provider"]
+        assert isinstance(provider, forms.ChoiceField)  # noqa: S101 - the model's field has choices
+        provider.choices = [choice for choice in Provider.choices if choice[0] not in NEVER_CALLED]
 
     def clean_base_url(self) -> str:
         return str(self.cleaned_data["base_url"]).strip().rstrip("/")

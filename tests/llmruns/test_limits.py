@@ -201,3 +201,13 @@ def test_sixteen_threads_keep_a_limit_of_three_and_lose_nothing(
     assert Run.objects.exclude(state="finished").count() == 0
     assert RunStimulus.objects.exclude(state="done").count() == 0 and len(server.seen) == 30
     assert timezone.now() >= experiment.ended_at
+
+
+def test_a_limit_is_for_what_is_called(cast: Cast) -> None:
+    client = cast.client(cast.alice)
+    for provider in ("simulated", "replayed"):
+        page = client.post("/studies/ours/limits/", {"provider": provider, "base_url": "", "parallel": 3})
+        assert page.status_code == 200 and page.context["form"].errors["provider"]
+    assert not ProviderLimit.objects.exists()
+    client.post("/studies/ours/limits/", {"provider": "yandex", "base_url": "", "parallel": 3})
+    assert ProviderLimit.objects.get().provider == "yandex"
