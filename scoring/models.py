@@ -4,8 +4,8 @@ from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from corpus.models import Answer
-from studies.models import Study
+from corpus.models import Answer, Respondent
+from studies.models import Study, User
 
 
 class Rubric(models.Model):
@@ -167,3 +167,166 @@ class Judgement(models.Model):
 
     def __str__(self) -> str:
         return f"{self.answer_id} {self.criterion_id}: {self.value}"
+
+
+class Split(models.Model):
+    """Which respondents classifiers train on, and on whose answers every judge of a comparison is measured."""
+
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="splits")
+    seed = models.PositiveIntegerField()
+    fraction = models.FloatField(default=0.7)  # of the respondents, that train
+    people_hash = models.CharField(max_length=64)  # of who was there, and who is one person: see scoring.splitting
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["study", "seed", "fraction", "people_hash"], name="split_once_per_people"),
+            models.CheckConstraint(condition=Q(fraction__gt=0, fraction__lt=1), name="split_fraction_is_a_share"),
+        ]
+
+    def __str__(self) -> str:
+        return f"split {self.pk} (seed {self.seed})"
+
+
+class SplitSide(models.Model):
+    """The side of one respondent. Never changes; whoever comes later is on neither side."""
+
+    split = models.ForeignKey(Split, on_delete=models.PROTECT, related_name="sides")
+    respondent = models.ForeignKey(Respondent, on_delete=models.PROTECT, related_name="split_sides")
+    trains = models.BooleanField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["split", "respondent"], name="splitside_one_per_respondent"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.respondent_id} {'trains' if self.trains else 'tests'}"
+
+
+class JobState(models.TextChoices):
+    """Of work for queue `ml`."""
+
+    QUEUED = "queued", _("waiting for a worker")
+    RUNNING = "running", _("running")
+    FINISHED = "finished", _("finished")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
+UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
+
+
+class Job(models.Model):
+    """Work that a worker claims, shows the progress of, and can be killed in the middle of."""
+
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    attempt = models.PositiveIntegerField(default=0)  # how often it was begun; an older attempt writes nothing more
+    done = models.PositiveIntegerField(default=0)
+    total = models.PositiveIntegerField(default=0)
+    problem = models.CharField(max_length=40, blank=True)  # why it failed: a code of scoring.classifiers.problems
+    problem_detail = models.JSONField(default=dict)
+    created_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+
+    class Meta:
+        abstract = True
+
+
+class Classifier(Job):
+    """A judge that learned from labels (or came trained). Its weights lie in CLASSIFIERS_DIR under its number."""
+
+    class Recipe(models.TextChoices):
+        BASELINE = "baseline", _("baseline: morphology and letters")
+        TRANSFORMER = "transformer", _("transformer, one model per criterion")
+        SHARED = "shared", _("transformer, one encoder for all criteria")
+        ACCEPTABILITY = "acceptability", _("acceptability model, as it is")
+
+    judge = models.OneToOneField(Judge, on_delete=models.PROTECT, related_name="classifier")
+    study = models.ForeignKey(Study, on_delete=models.PROTECT, related_name="classifiers")
+    rubric = models.ForeignKey(Rubric, on_delete=models.PROTECT, related_name="classifiers")
+    criteria = models.ManyToManyField(Criterion, related_name="classifiers")
+    split = models.ForeignKey(Split, on_delete=models.PROTECT, related_name="classifiers")
+    title = models.CharField(max_length=200)
+    recipe = models.CharField(max_length=20, choices=Recipe.choices)
+    base_model = models.CharField(max_length=300, blank=True)
+    parameters = models.JSONField(default=dict)
+    data_hash = models.CharField(max_length=64, blank=True)  # of what it learned from
+    n_train = models.PositiveIntegerField(default=0)
+    metrics = models.JSONField(default=dict)  # of the training; figures on test answers are Evaluations
+    weights_hash = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=JobState.values), name="classifier_known_state"),
+            models.CheckConstraint(
+                condition=Q(recipe__in=["baseline", "transformer", "shared", "acceptability"]),
+                name="classifier_known_recipe",
+            ),
+            models.CheckConstraint(
+                condition=~Q(state="finished") | (~Q(weights_hash="") & Q(finished_at__isnull=False)),
+                name="classifier_finished_has_weights",
+            ),
+            models.CheckConstraint(condition=~Q(state="failed") | ~Q(problem=""), name="classifier_failed_says_why"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+
+class Evaluation(models.Model):
+    """What one judge's values are worth on one criterion, on one set of test answers. Append-only."""
+
+    class Subset(models.TextChoices):
+        ALL = "all", _("all test answers that are no refusals")
+        WITH_REFUSALS = "with_refusals", _("with refusals, 0 by rule")
+        UNSEEN = "unseen", _("texts that nobody in training wrote")
+        HELD_OUT = "held_out", _("tasks held out of training")
+
+    judge = models.ForeignKey(Judge, on_delete=models.PROTECT, related_name="evaluations")
+    split = models.ForeignKey(Split, on_delete=models.PROTECT, related_name="evaluations")
+    criterion = models.ForeignKey(Criterion, on_delete=models.PROTECT, related_name="evaluations")
+    subset = models.CharField(max_length=20, choices=Subset.choices)
+    data_hash = models.CharField(max_length=64)  # of the answers, their labels and what the judge said
+    n_answers = models.PositiveIntegerField()
+    n_respondents = models.PositiveIntegerField()
+    metrics = models.JSONField()  # scoring.evaluation.Report
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["judge", "split", "criterion", "subset", "data_hash"], name="evaluation_once_per_data"
+            ),
+            models.CheckConstraint(
+                condition=Q(subset__in=["all", "with_refusals", "unseen", "held_out"]), name="evaluation_known_subset"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.judge_id} {self.criterion_id} {self.subset}"
+
+
+class Application(Job):
+    """A classifier judges the answers of its study that it has not judged as they stand."""
+
+    classifier = models.ForeignKey(Classifier, on_delete=models.PROTECT, related_name="applications")
+    round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="applications")
+    truncated = models.PositiveIntegerField(default=0)  # answers longer than the model reads: judged by their beginning
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(state__in=JobState.values), name="application_known_state"),
+            models.CheckConstraint(condition=~Q(state="failed") | ~Q(problem=""), name="application_failed_says_why"),
+            # Two at once would both find the same gaps.
+            models.UniqueConstraint(
+                fields=["classifier"],
+                condition=Q(state__in=["queued", "running"]),
+                name="application_one_unfinished",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"application {self.pk} of {self.classifier_id}"
