@@ -126,6 +126,14 @@ USE_TZ = True
 # What people upload, while it is being looked at. Every web process and worker must see the same folder.
 DATA_DIR = Path(env.str("DATA_DIR", default=str(BASE_DIR / "data" / "files")))
 
+# Trained classifiers and base models. Every worker must see the same folder.
+CLASSIFIERS_DIR = Path(env.str("CLASSIFIERS_DIR", default=str(DATA_DIR / "classifiers")))
+# Where base models are fetched from by name; empty: from nowhere.
+HF_ENDPOINT = env.str("HF_ENDPOINT", default="").rstrip("/")
+if HF_ENDPOINT and (urlsplit(HF_ENDPOINT).scheme not in ("http", "https") or not urlsplit(HF_ENDPOINT).hostname):
+    raise ImproperlyConfigured("HF_ENDPOINT must be a full address such as https://huggingface.co.")
+ML_THREADS = env.int("ML_THREADS", default=0)  # of one training or application; 0: as many as there are cores
+
 STATIC_URL = "/static/"
 STATIC_ROOT = env.str("STATIC_ROOT", default=None)  # set where collectstatic has filled it
 STATICFILES_DIRS = [BASE_DIR / "static"]

@@ -1,0 +1,44 @@
+import csv
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reports.management.classifier_options import Ticker, file_options, file_read
+from scoring.classifiers import recipes
+from scoring.classifiers.problems import ClassifierError
+
+
+class Command(BaseCommand):
+    help = "Let a classifier judge the answers of a study (--study), or the texts of a CSV file (--data)."
+    requires_system_checks = ()
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("classifier", help="its number in the study, or its folder")
+        parser.add_argument("--data", type=Path, help="CSV in UTF-8 with a header")
+        parser.add_argument("--out", type=Path, help="with --data: the CSV to write")
+        parser.add_argument("--bf16", action="store_true", help="half the precision: faster on newer processors")
+        file_options(parser)
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        try:
+            self._on_file(options)
+        except ClassifierError as error:
+            raise CommandError(str(error)) from error
+
+    def _on_file(self, options: dict[str, Any]) -> None:
+        if options["data"] is None or options["out"] is None:
+            raise CommandError("Give --study, or --data and --out.")
+        model = recipes.load(Path(options["classifier"]), bf16=options["bf16"])
+        columns = file_read(options["data"], options, labels=False)
+        ticker = Ticker()
+        said, cut = recipes.say(model, columns.texts, ticker)
+        ticker.end()
+        with options["out"].open("w", encoding="utf-8", newline="") as stream:
+            writer = csv.writer(stream)
+            codes = [task.code for task in model.tasks]
+            writer.writerow(["text", *(name for code in codes for name in (code, f"{code}_confidence")), "truncated"])
+            for row, text in enumerate(columns.texts):
+                values = [value for column in said for value in (f"{column[row].value:g}", f"{column[row].confidence:.6f}")]
+                writer.writerow([text, *values, int(cut[row])])
+        self.stdout.write(f"{len(columns.texts)} texts judged, {sum(cut)} of them by their beginning only.")
