@@ -20,10 +20,8 @@ from sklearn.model_selection import StratifiedGroupKFold
 from scoring.classifiers.data import Dataset, Progress, Task
 from scoring.classifiers.features import letter_terms, tag_terms
 from scoring.classifiers.problems import ClassifierError
-from scoring.evaluation import mcc
+from scoring.classifiers.thresholds import best_threshold
 
-DEFAULTS = {"C": 0.3, "folds": 5, "min_texts": 2}
-THRESHOLDS = np.linspace(0.05, 0.95, 181)
 
 Terms = Callable[[str], Iterable[str]]
 
@@ -213,12 +211,5 @@ def _tuned(
     slope, shift = float(scale.coef_[0, 0]), float(scale.intercept_[0])
     if slope <= 0:  # no better than chance: a scale turned round would only hide it
         return None
-    upper = 1 / (1 + np.exp(-(slope * scores[known] + shift)))
-    said, truth = upper[None, :] >= THRESHOLDS[:, None], (targets[known] == 1)[None, :]
-    cells = [(said == bool(s)) & (truth == bool(t)) for t in (0, 1) for s in (0, 1)]
-    tables = np.stack([cell.sum(axis=1) for cell in cells], axis=1).reshape(-1, 2, 2).astype(float)
-    found = mcc(tables)
-    if np.isnan(found).all():
-        return None
-    best = np.flatnonzero(found >= np.nanmax(found) - 1e-12)
-    return _Tuned(slope, shift, float(THRESHOLDS[best[len(best) // 2]]))
+    threshold = best_threshold(1 / (1 + np.exp(-(slope * scores[known] + shift))), targets[known])
+    return None if threshold is None else _Tuned(slope, shift, threshold)

@@ -89,6 +89,7 @@ def train(
     seed: int,
     progress: Progress,
     checkpoint: Path | None = None,
+    threads: int | None = None,
 ) -> Model:
     """Deterministic under its seed, on one kind of machine. `checkpoint`: where a killed training is taken up again.
 
@@ -113,6 +114,7 @@ def train(
         seed=seed,
         progress=progress,
         checkpoint=checkpoint,
+        threads=threads,
     )
     return model
 
