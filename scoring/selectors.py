@@ -62,17 +62,27 @@ _SILENCE = _Voices()
 
 
 def labels_of(
-    *, instrument: Instrument, rubric: Rubric, answer_ids: Sequence[int] | None = None, counted: bool = True
+    *,
+    instrument: Instrument,
+    rubric: Rubric,
+    answer_ids: Sequence[int] | None = None,
+    counted: bool = True,
+    only_closed: bool = False,
 ) -> Labels:
     """The labels by rater of an instrument's answers, of counted sittings only. Four queries, few instances.
 
     A rater's latest live judgement in the study's rating rounds, imported ones among them, is their vote; an
     adjudicator's latest one decides; a rule's one holds for its criterion. `answer_ids` narrows the answers;
-    `counted=False` takes the sittings of every standing but *withdrawn* (for a list, never for a score).
+    `counted=False` takes the sittings of every standing but *withdrawn* (for a list, never for a score). `only_closed`
+    hears no rating that still goes on.
     """
     criteria = tuple(rubric.criteria.all())
     answers = Answer.objects.filter(sitting__instrument=instrument, stimulus__is_practice=False)
-    rounds = dict(Round.objects.filter(study=instrument.study_id, rubric=rubric).values_list("pk", "purpose"))
+    heard = Round.objects.filter(study=instrument.study_id, rubric=rubric)
+    if only_closed:
+        ongoing = Q(purpose=Round.Purpose.RATING, closed_at__isnull=True)
+        heard = heard.exclude(ongoing | Q(adjudicates__isnull=False, adjudicates__closed_at__isnull=True))
+    rounds = dict(heard.values_list("pk", "purpose"))
     judgements = Judgement.objects.filter(
         HEARD, round__in=rounds, answer__sitting__instrument=instrument, retracted_at__isnull=True
     )

@@ -72,13 +72,18 @@ def folder_write(target: Path, write: Callable[[Path], None]) -> None:
                 if path.is_file():
                     with path.open("rb") as stream:
                         os.fsync(stream.fileno())
-            old = target.with_name(f".{target.name}.old.{os.getpid()}")
-            if target.exists():
-                target.rename(old)
-            temporary.rename(target)
-            shutil.rmtree(old, ignore_errors=True)
+            folder_rename(temporary, target)
         finally:
             shutil.rmtree(temporary, ignore_errors=True)
+
+
+def folder_rename(source: Path, target: Path) -> None:
+    """Give a whole folder its name. An older one of that name gives way."""
+    old = target.with_name(f".{target.name}.old.{os.getpid()}")
+    if target.exists():
+        target.rename(old)
+    source.rename(target)
+    shutil.rmtree(old, ignore_errors=True)
 
 
 def folder_hash(folder: Path) -> str:

@@ -125,7 +125,7 @@ def test_damaged_checkpoints_are_begun_anew(base: Path, tmp_path: Path) -> None:
 
 def test_the_cut_chooses_threshold_and_epoch(base: Path) -> None:
     model = fit(recipes.SHARED, base, dataset_make(200), cut=0.3)
-    assert set(model.thresholds) == {"grammatical", "order"}
+    assert set(model.thresholds) == {"grammatical", "logical"}
     assert fit(recipes.SHARED, base, dataset_make(60), epochs=1).thresholds == {}
 
 

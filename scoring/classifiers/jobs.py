@@ -1,0 +1,98 @@
+"""Training and applying as work that is claimed, shown, cancelled, killed and taken up again.
+
+Who works holds a lock that PostgreSQL drops when the process dies, so that after kill -9 the next worker goes on at once
+and nobody waits for a silence to be long enough. Should the lock's connection be lost while its owner lives on, the
+number of the attempt keeps the older one from writing.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from django.db import connection, transaction
+from django.db.models import F
+from django.utils import timezone
+
+from scoring.classifiers.problems import ClassifierError, StoppedError
+from scoring.models import UNFINISHED, Application, Classifier, JobState
+from studies.models import User
+from studies.services import audit_record
+
+J = TypeVar("J", Classifier, Application)
+LOCKS = {Classifier: 0x4C554341, Application: 0x4C554342}  # "LUCA", "LUCB": the first half of the locks' names
+SHOWN_EVERY = 1.0  # seconds between writes of the progress
+
+
+@contextmanager
+def job_lock(model: type[J], pk: int) -> Iterator[bool]:
+    """Whether this process has the job to itself, on a connection of its own. Not through a pooler of sessions."""
+    own = connection.copy()
+    try:
+        with own.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCKS[model], pk % 2**31])
+            (taken,) = cursor.fetchone()
+        yield bool(taken)
+        if taken:
+            with own.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCKS[model], pk % 2**31])
+    finally:
+        own.close()
+
+
+def job_claim(model: type[J], pk: int) -> int | None:
+    """Begin, or go on where somebody was killed: the number of the attempt; None where there is nothing to do.
+
+    For whoever holds the job's lock. One query, two where there is something.
+    """
+    taken = model.objects.filter(pk=pk, state__in=UNFINISHED).update(
+        state=JobState.RUNNING, attempt=F("attempt") + 1, started_at=timezone.now(), problem="", problem_detail={}
+    )
+    return model.objects.values_list("attempt", flat=True).get(pk=pk) if taken else None
+
+
+class JobProgress:
+    """Told how much is done; writes it down now and then. Raises StoppedError where the job is not wanted any more."""
+
+    def __init__(self, model: type[J], pk: int, attempt: int, also: Any = None) -> None:
+        self.mine = model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING)
+        self.also = also
+        self.written: float | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self.also is not None:
+            self.also(done, total)
+        now = time.monotonic()
+        if self.written is not None and done < total and now - self.written < SHOWN_EVERY:
+            return
+        self.written = now
+        if not self.mine.update(done=done, total=total):
+            raise StoppedError
+
+
+def job_fail(model: type[J], pk: int, attempt: int, error: BaseException) -> None:
+    """Say why it failed. Whatever was there before (an earlier classifier, judgements made) stays as it is."""
+    if isinstance(error, ClassifierError):
+        code, detail = error.code, {name: str(value) for name, value in error.detail.items()}
+    else:
+        code, detail = "unforeseen", {"error": type(error).__name__}
+    model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING).update(
+        state=JobState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now()
+    )
+
+
+@transaction.atomic
+def job_cancel(*, job: J, actor: User | None) -> bool:
+    """Stop it; its worker notices at the next batch. False: there was nothing to stop."""
+    model = type(job)
+    taken = model.objects.filter(pk=job.pk, state__in=UNFINISHED).update(
+        state=JobState.CANCELLED, finished_at=timezone.now()
+    )
+    if taken:
+        name = model.__name__.lower()
+        audit_record(actor=actor, study=_study_of(job), action=f"{name}_cancel", target=job)
+    return bool(taken)
+
+
+def _study_of(job: Classifier | Application) -> Any:
+    return job.study if isinstance(job, Classifier) else job.classifier.study

@@ -1,0 +1,50 @@
+"""What the workers of queue `ml` do. A message carries an id; the rest is in the database."""
+
+import threading
+from typing import Any
+
+import structlog
+from celery import shared_task
+from celery.signals import worker_ready
+from django.db import Error, connection
+
+from scoring.classifiers.applying import application_work
+from scoring.classifiers.queue import application_enqueue, classifier_enqueue
+from scoring.classifiers.training import classifier_work
+from scoring.models import UNFINISHED, Application, Classifier
+
+log = structlog.get_logger(__name__)
+
+# Both use all processors, and a training its process's own random numbers: one at a time in each process.
+_one_at_a_time = threading.Lock()
+
+
+@shared_task
+def classifier_train(classifier_id: int) -> None:
+    """Twice at once, or once more after it is done, does nothing."""
+    with _one_at_a_time:
+        classifier_work(classifier_id)
+
+
+@shared_task
+def classifier_apply(application_id: int) -> None:
+    """Twice at once, or once more after it is done, does nothing."""
+    with _one_at_a_time:
+        application_work(application_id)
+
+
+@worker_ready.connect
+def unfinished_look_for(**_: Any) -> None:
+    """Celery's hook at a worker's start: what waited for it, or was in the hands of one that died, is put in again.
+
+    What somebody else is at, is left alone by whoever takes the message.
+    """
+    try:
+        for classifier_id in Classifier.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
+            classifier_enqueue(classifier_id)
+        for application_id in Application.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
+            application_enqueue(application_id)
+    except Error as error:
+        log.warning("classifiers_not_looked_for", error=type(error).__name__)
+    finally:
+        connection.close()
