@@ -18,7 +18,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedGroupKFold
 
 from scoring.classifiers.data import Dataset, Progress, Task
-from scoring.classifiers.features import letter_terms, tag_terms
+from scoring.classifiers.features import LONGEST, letter_terms, tag_terms
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.thresholds import best_threshold
 
@@ -79,11 +79,13 @@ class Baseline:
     def predict(
         self, texts: Sequence[str], progress: Progress | None = None
     ) -> tuple[list[NDArray[np.float64]], list[bool]]:
-        """For each task texts × classes probabilities, and whether each text was cut short (never)."""
+        """For each task texts × classes probabilities, and whether only a text's beginning was read."""
         features = self._features(texts)
         if progress:
             progress(len(texts), len(texts))
-        return [_probabilities(features, *weights) for weights in self.weights], [False] * len(texts)
+        return [_probabilities(features, *weights) for weights in self.weights], [
+            len(text) > LONGEST for text in texts
+        ]
 
     def _features(self, texts: Sequence[str]) -> sparse.csr_matrix:
         tags, letters = self.vocabularies

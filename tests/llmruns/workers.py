@@ -42,12 +42,12 @@ def worker_environment(prefix: str, **extra: str) -> dict[str, str]:
 
 
 class Worker:
-    """One process with a pool of threads, as in embedded mode."""
+    """One process with a pool of threads, as in embedded mode, for some queues."""
 
-    def __init__(self, *, prefix: str, log: Path, threads: int = 32, **extra: str) -> None:
+    def __init__(self, *, prefix: str, log: Path, threads: int = 32, queues: str = "llm", **extra: str) -> None:
         self._log = log.open("ab")
         command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-P", "threads", "-c", str(threads)]
-        command += ["-Q", "llm", "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
+        command += ["-Q", queues, "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
         command += ["-n", f"{uuid.uuid4().hex}@test"]
         self.process = subprocess.Popen(
             command,
@@ -66,8 +66,10 @@ class Worker:
 
 
 @contextmanager
-def worker(*, prefix: str, log: Path, threads: int = 32, **extra: str) -> Iterator[Worker]:
-    running = Worker(prefix=prefix, log=log, threads=threads, **extra)
+def worker(
+    *, prefix: str, log: Path, threads: int = 32, queues: str = "llm", **extra: str
+) -> Iterator[Worker]:
+    running = Worker(prefix=prefix, log=log, threads=threads, queues=queues, **extra)
     try:
         yield running
     finally:
