@@ -5,8 +5,10 @@ ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 PIP_DISABLE_
     STATIC_ROOT=/srv/static
 WORKDIR /srv/luria
 
-COPY requirements.txt constraints.txt ./
-RUN pip install --constraint constraints.txt --requirement requirements.txt
+# Any value: with PyTorch, for the transformer classifiers.
+ARG ML=
+COPY requirements.txt requirements-ml.txt constraints.txt ./
+RUN pip install --constraint constraints.txt --requirement requirements.txt ${ML:+--requirement requirements-ml.txt}
 
 COPY . .
 # Settings want an address and servers; collectstatic uses none of them.

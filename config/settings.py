@@ -133,7 +133,7 @@ HF_ENDPOINT = env.str("HF_ENDPOINT", default="").rstrip("/")
 if HF_ENDPOINT and (urlsplit(HF_ENDPOINT).scheme not in ("http", "https") or not urlsplit(HF_ENDPOINT).hostname):
     raise ImproperlyConfigured("HF_ENDPOINT must be a full address such as https://huggingface.co.")
 ML_THREADS = env.int("ML_THREADS", default=0)  # of one training or application; 0: as many as there are cores
-ML_BF16 = env.bool("ML_BF16", default=False)  # classifiers judge in half the precision
+ML_HALF_PRECISION = env.bool("ML_HALF_PRECISION", default=False)  # classifiers judge in half the precision
 
 STATIC_URL = "/static/"
 STATIC_ROOT = env.str("STATIC_ROOT", default=None)  # set where collectstatic has filled it

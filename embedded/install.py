@@ -1,4 +1,4 @@
-"""Make .venv as the constraints file says, then go on in it: `python -m embedded.install up|dev -- MODULE …`.
+"""Make .venv as the constraints file says, then go on in it: `python -m embedded.install up|ml|dev -- MODULE …`.
 
 Standard library only: it runs before .venv exists.
 """
@@ -23,9 +23,10 @@ PYTHON = VENV / "bin" / "python"
 HALF_MADE = VENV / "luria-installing"
 SETS = {
     "up": ["requirements.txt", "requirements-embedded.txt"],
-    "dev": ["requirements.txt", "requirements-embedded.txt", "requirements-dev.txt"],
+    "ml": ["requirements.txt", "requirements-embedded.txt", "requirements-ml.txt"],
+    "dev": ["requirements.txt", "requirements-embedded.txt", "requirements-ml.txt", "requirements-dev.txt"],
 }
-INCLUDES = {"up": ("dev",), "dev": ()}  # what else holds everything that a set holds
+INCLUDES = {"up": ("ml", "dev"), "ml": ("dev",), "dev": ()}  # what else holds everything that a set holds
 IS_TERMINAL = sys.stdout.isatty()
 
 
@@ -69,6 +70,11 @@ def install_lock() -> Iterator[None]:
             paths.say("Another install is at work in .venv; waiting for it …")
             fcntl.flock(file, fcntl.LOCK_EX)
         yield
+
+
+def wanted(name: str) -> str:
+    """What is to be there: who has once asked for the larger set keeps it when versions change."""
+    return "ml" if name == "up" and (VENV / "luria-ml").exists() else name
 
 
 def ensure(name: str) -> None:
@@ -205,18 +211,21 @@ def is_up() -> bool:
 def main(arguments: list[str]) -> None:
     if not (3, 11) <= sys.version_info[:2] <= (3, 13):
         sys.exit(f"Luria needs Python 3.11, 3.12 or 3.13; this is {sys.version.split()[0]}.")
-    if len(arguments) < 3 or arguments[0] not in SETS or arguments[1] != "--":
-        sys.exit("usage: python -m embedded.install up|dev -- COMMAND ...")
+    if not arguments or arguments[0] not in SETS or (arguments[1:] and (len(arguments) < 3 or arguments[1] != "--")):
+        sys.exit("usage: python -m embedded.install up|ml|dev [-- COMMAND ...]")
     if os.environ.get("MAKELEVEL"):
         die_with_parent(15)  # survives the exec below, so it holds for the launcher too
     os.chdir(REPO)
     try:
         if arguments[2:] != ["embedded", "up"] or not (PYTHON.exists() and is_up()):
-            ensure(arguments[0])
+            ensure(wanted(arguments[0]))
     except KeyboardInterrupt:
         sys.exit("\nStopped. The next start takes it up again.")
     except paths.RefusedError as error:
         sys.exit(str(error))
+    if not arguments[1:]:
+        paths.say(f"Installed: {', '.join(SETS[arguments[0]])}")
+        return
     os.execv(PYTHON, [str(PYTHON), "-m", *arguments[2:]])  # noqa: S606 (no shell is needed)
 
 

@@ -76,6 +76,17 @@ class Report:
     def as_json(self) -> dict[str, Any]:
         return asdict(self)
 
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Report":
+        return cls(
+            **{
+                **stored,
+                "majority": stored["majority"] and Majority(**stored["majority"]),
+                "estimates": {name: Estimate(**estimate) for name, estimate in stored["estimates"].items()},
+                "bins": [Bin(**one) for one in stored["bins"]],
+            }
+        )
+
 
 def confusion(truth: Sequence[float], said: Sequence[float], classes: Sequence[float]) -> list[list[int]]:
     """k × k counts, rows by truth, columns by what was said."""
@@ -86,7 +97,7 @@ def confusion(truth: Sequence[float], said: Sequence[float], classes: Sequence[f
     return table
 
 
-# --- figures of confusion tables: arrays of shape (…, k, k) give arrays of shape (…), NaN inside only for *undefined* ----
+# --- figures of confusion tables: arrays (…, k, k) give arrays (…); NaN stands for *undefined* inside here only ------
 
 
 def f1_micro(tables: Floats) -> Floats:
@@ -114,7 +125,9 @@ def f1_weighted(tables: Floats) -> Floats:
 
 
 def mcc(tables: Floats) -> Floats:
-    """Matthews' correlation coefficient, for two classes or more (R_K: Gorodkin 2004, doi 10.1016/j.compbiolchem.2004.09.006).
+    """Matthews' correlation coefficient, for two classes or more (R_K: Gorodkin 2004).
+
+    doi 10.1016/j.compbiolchem.2004.09.006.
 
     Undefined where all answers are of one class, or are said to be.
     """
@@ -206,8 +219,8 @@ def _tables_by_group(
 ) -> Floats:
     place = {value: index for index, value in enumerate(classes)}
     tables = np.zeros((members, len(classes), len(classes)))
-    rows = [place[value] for value in truth]
-    np.add.at(tables, (number, rows, [place[value] for value in said]), 1)
+    rows, columns = (np.array([place[value] for value in values], dtype=np.int64) for values in (truth, said))
+    np.add.at(tables, (number, rows, columns), 1)
     return tables
 
 

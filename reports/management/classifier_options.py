@@ -12,7 +12,9 @@ from django.core.management.base import CommandError, CommandParser
 
 from scoring.classifiers.data import Texts
 from scoring.classifiers.files import read_texts
+from scoring.classifiers.study_data import judged_criteria
 from scoring.evaluation import Estimate, Report
+from scoring.models import Classifier, Criterion, JobState, Rubric
 from studies.models import Study
 
 SHOWN = ("f1_micro", "f1_macro", "f1_weighted", "mcc", "ece", "brier")
@@ -60,6 +62,29 @@ def study_of(slug: str) -> Study:
     return study
 
 
+def criteria_of(rubric: Rubric, codes: str) -> list[Criterion]:
+    """The judged criteria of these codes, all of them without any."""
+    judged = judged_criteria(rubric)
+    wanted = [code.strip() for code in codes.split(",") if code.strip()]
+    known = {criterion.code for criterion in judged}
+    if set(wanted) - known:
+        raise CommandError(
+            f"The rubric has no judged criterion {min(set(wanted) - known)}. It has: {', '.join(sorted(known))}."
+        )
+    return [criterion for criterion in judged if not wanted or criterion.code in wanted]
+
+
+def classifiers_of(study: Study, number: str) -> list[Classifier]:
+    """The study's classifier of this number, all finished ones for "all"."""
+    found = Classifier.objects.filter(study=study).select_related("judge", "study", "split__study")
+    if number == "all":
+        return list(found.filter(state=JobState.FINISHED).order_by("pk"))
+    chosen = list(found.filter(pk=int(number))) if number.isdecimal() else []
+    if not chosen:
+        raise CommandError(f"The study has no classifier {number}.")
+    return chosen
+
+
 class Ticker:
     """Progress for the person at the terminal, on standard error; a line every few seconds elsewhere."""
 
@@ -82,7 +107,7 @@ class Ticker:
 
 def report_lines(name: str, report: Report) -> list[str]:
     """One judge's figures on one set, with intervals and the majority class beside them."""
-    lines = [f"{name}: {report.n} texts, {report.n_respondents} groups"]
+    lines = [f"{name}: {report.n} texts by {report.n_respondents}"]
     if report.majority is None:
         return lines
     beside = {

@@ -18,7 +18,7 @@ from scoring.classifiers.data import Progress, Said
 from scoring.classifiers.jobs import JobProgress, job_claim, job_fail, job_lock
 from scoring.classifiers.problems import ClassifierError, StoppedError
 from scoring.classifiers.queue import application_enqueue
-from scoring.models import UNFINISHED, Application, Classifier, Criterion, Judgement, JobState, Round
+from scoring.models import UNFINISHED, Application, Classifier, Criterion, JobState, Judgement, Round
 from studies.database import violates
 from studies.models import Study, User
 from studies.services import audit_record
@@ -39,9 +39,7 @@ class Waiting:
 def automatic_round(study: Study, rubric_id: int) -> Round:
     """The one round of a study's automatic judges on a rubric; rules use it, too. Within the caller's transaction."""
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    round_, _created = Round.objects.get_or_create(
-        study=study, rubric_id=rubric_id, purpose=Round.Purpose.AUTOMATIC
-    )
+    round_, _created = Round.objects.get_or_create(study=study, rubric_id=rubric_id, purpose=Round.Purpose.AUTOMATIC)
     return round_
 
 
@@ -115,7 +113,7 @@ def model_of(classifier: Classifier) -> recipes.Model:
     return recipes.load(
         folder,
         weights_hash=classifier.weights_hash,
-        bf16=settings.ML_BF16,
+        bf16=settings.ML_HALF_PRECISION,
         threads=settings.ML_THREADS or None,
     )
 
@@ -141,7 +139,9 @@ def answers_waiting(classifier: Classifier) -> list[Waiting]:
         )
         .exclude(sitting__standing=Sitting.Standing.WITHDRAWN)
         .order_by("pk")
-        .values_list("pk", "text", "changed_at", "stimulus__instrument__lower_case", "stimulus__instrument__refusal_below")
+        .values_list(
+            "pk", "text", "changed_at", "stimulus__instrument__lower_case", "stimulus__instrument__refusal_below"
+        )
     )
     found = []
     for pk, text, changed_at, lower_case, below in answers.iterator(chunk_size=5_000):

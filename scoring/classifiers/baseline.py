@@ -22,7 +22,6 @@ from scoring.classifiers.features import LONGEST, letter_terms, tag_terms
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.thresholds import best_threshold
 
-
 Terms = Callable[[str], Iterable[str]]
 
 
@@ -83,14 +82,15 @@ class Baseline:
         features = self._features(texts)
         if progress:
             progress(len(texts), len(texts))
-        return [_probabilities(features, *weights) for weights in self.weights], [
-            len(text) > LONGEST for text in texts
-        ]
+        return [_probabilities(features, *weights) for weights in self.weights], [len(text) > LONGEST for text in texts]
 
     def _features(self, texts: Sequence[str]) -> sparse.csr_matrix:
         tags, letters = self.vocabularies
         return sparse.hstack(
-            [tags.weigh(texts, lambda text: tag_terms(text, language=self.language)), letters.weigh(texts, letter_terms)],
+            [
+                tags.weigh(texts, lambda text: tag_terms(text, language=self.language)),
+                letters.weigh(texts, letter_terms),
+            ],
             format="csr",
         )
 
@@ -101,7 +101,7 @@ class Baseline:
         for index, (rows, intercepts) in enumerate(self.weights):
             arrays |= {f"rows_{index}": rows, f"intercepts_{index}": intercepts}
         with (folder / "weights.npz").open("wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays)  # type: ignore[arg-type]
+            np.savez(stream, allow_pickle=False, **arrays)
 
     @classmethod
     def load(cls, folder: Path, tasks: tuple[Task, ...], thresholds: dict[str, float]) -> "Baseline":

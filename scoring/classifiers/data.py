@@ -67,9 +67,7 @@ class Dataset:
         for index, task in enumerate(self.tasks):
             counts = Counter(e.targets[index] for e in self.examples if e.targets[index] is not None)
             if counts.total() < LEAST_LABELS:
-                raise ClassifierError(
-                    "too_few_labels", criterion=task.code, found=counts.total(), needed=LEAST_LABELS
-                )
+                raise ClassifierError("too_few_labels", criterion=task.code, found=counts.total(), needed=LEAST_LABELS)
             frequent = [place for place, count in counts.items() if count >= LEAST_OF_A_CLASS]
             if len(frequent) < 2:
                 value = task.classes[counts.most_common(1)[0][0] or 0]

@@ -9,10 +9,10 @@ from corpus.languages import parses
 TAGS, LETTERS = (1, 3), (1, 4)  # shortest and longest n-gram
 # Words of these classes say more by themselves than by their tags.
 _THEMSELVES = frozenset({"PREP", "CONJ", "PRCL", "NPRO", "ADVB", "PRED", ""})
-_KEPT = frozenset(
-    "nomn gent datv accs ablt loct voct gen2 acc2 loc2 sing plur masc femn neut 1per 2per 3per past pres futr perf impf"
-    " indc impr".split()
-)
+_CASES = {"nomn", "gent", "datv", "accs", "ablt", "loct", "voct", "gen2", "acc2", "loc2"}
+_FORMS = {"sing", "plur", "masc", "femn", "neut", "1per", "2per", "3per"}
+_VERBS = {"past", "pres", "futr", "perf", "impf", "indc", "impr"}
+_KEPT = _CASES | _FORMS | _VERBS
 _PIECE = re.compile(r"[^\W_]+(?:-[^\W_]+)*|[^\w\s]")
 LONGEST = 20_000  # characters; what follows changes nothing that a sentence could show
 

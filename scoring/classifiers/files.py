@@ -70,7 +70,9 @@ def measure_on(
     (task,) = model.tasks[:1]
     strange = sorted(set(columns.labels) - set(task.classes))
     if strange:
-        raise ClassifierError("file_unreadable", file="", error=f"the classifier does not know the label {strange[0]:g}")
+        raise ClassifierError(
+            "file_unreadable", file="", error=f"the classifier does not know the label {strange[0]:g}"
+        )
     said, _cut = recipes.say(model, columns.texts, progress)
     known = set(seen)
     everything = list(range(len(columns.texts)))

@@ -111,7 +111,9 @@ class _Job:
         self.steps_in_epoch = -(-len(self.rows) // self.batch_size)
         self.steps = self.steps_in_epoch * self.epochs
         ends = np.cumsum([len(task.classes) for task in self.tasks])
-        self.slices = [slice(int(end) - len(task.classes), int(end)) for end, task in zip(ends, self.tasks, strict=True)]
+        self.slices = [
+            slice(int(end) - len(task.classes), int(end)) for end, task in zip(ends, self.tasks, strict=True)
+        ]
 
     @property
     def outputs(self) -> int:
@@ -251,7 +253,11 @@ class _Keeper:
         note = folder / "fingerprint"
         if not note.is_file() or note.read_text() != fingerprint:
             shutil.rmtree(folder, ignore_errors=True)
-            folder_write(folder, lambda into: (into / "fingerprint").write_text(fingerprint) and None)
+
+            def write(into: Path) -> None:
+                (into / "fingerprint").write_text(fingerprint)
+
+            folder_write(folder, write)
 
     def finish(self, job: _Job, model: Any) -> None:
         if self.folder is not None:
@@ -273,7 +279,10 @@ class _Keeper:
         def write(into: Path) -> None:
             save_file(_state(model), into / "model")
             state = optimizer.state_dict()["state"]
-            save_file({f"{place}.{key}": value for place, kept in state.items() for key, value in kept.items()}, into / "optimizer")
+            save_file(
+                {f"{place}.{key}": value for place, kept in state.items() for key, value in kept.items()},
+                into / "optimizer",
+            )
             if best is not None:
                 save_file({name: value.clone().contiguous() for name, value in best.items()}, into / "best")
             (into / "at.json").write_text(json.dumps(vars(at)))

@@ -11,7 +11,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 os.environ.setdefault("HF_HUB_DISABLE_XET", "1")
 os.environ.setdefault("HF_HUB_DISABLE_IMPLICIT_TOKEN", "1")
 os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-from huggingface_hub import snapshot_download  # noqa: E402 (the lines above come first)
+from huggingface_hub import snapshot_download
 
 FILES = ["*.json", "*.txt", "*.model", "*.safetensors", "pytorch_model*.bin"]  # configuration, tokenizer, weights
 

@@ -1,8 +1,8 @@
 """Training and applying as work that is claimed, shown, cancelled, killed and taken up again.
 
-Who works holds a lock that PostgreSQL drops when the process dies, so that after kill -9 the next worker goes on at once
-and nobody waits for a silence to be long enough. Should the lock's connection be lost while its owner lives on, the
-number of the attempt keeps the older one from writing.
+Who works holds a lock that PostgreSQL drops when the process dies, so that after kill -9 the next worker goes on at
+once and nobody waits for a silence to be long enough. Should the lock's connection be lost while its owner lives on,
+the number of the attempt keeps the older one from writing.
 """
 
 import time
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, QuerySet
 from django.utils import timezone
 
 from scoring.classifiers.problems import ClassifierError, StoppedError
@@ -55,7 +55,7 @@ class JobProgress:
     """Told how much is done; writes it down now and then. Raises StoppedError where the job is not wanted any more."""
 
     def __init__(self, model: type[J], pk: int, attempt: int, also: Any = None) -> None:
-        self.mine = model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING)
+        self.mine: QuerySet[Any] = model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING)
         self.also = also
         self.written: float | None = None
 

@@ -8,28 +8,30 @@ from django.utils.translation import gettext_lazy as _
 
 MESSAGES = {
     "too_few_labels": _(
-        "Criterion %(criterion)s has %(found)s labelled texts to learn from; %(needed)s are needed. Close a campaign, or "
-        "choose other criteria."
+        "Criterion %(criterion)s has %(found)s labelled texts to learn from; %(needed)s are needed. Close a campaign, "
+        "or choose other criteria."
     ),
     "one_class": _(
-        "All labels to learn from of criterion %(criterion)s are %(value)s. A classifier can only learn to tell apart what "
-        "differs."
+        "All labels to learn from of criterion %(criterion)s are %(value)s. A classifier can only learn to tell apart "
+        "what differs."
     ),
     "no_labels": _("There are no labels of closed campaigns to learn from or to compare with."),
     "torch_missing": _(
-        "This recipe needs PyTorch, which is not installed here. Install it with make ml, or choose the recipe baseline."
+        "This recipe needs PyTorch, which is not installed here. Install it with make ml, or choose the recipe "
+        "baseline."
     ),
     "base_missing": _(
         "The base model %(base)s is not here. Put its folder into %(folder)s, or name the hub to fetch it from in "
         "HF_ENDPOINT (https://huggingface.co or a mirror)."
     ),
     "base_unreachable": _(
-        "The base model %(base)s could not be fetched from %(endpoint)s: %(error)s. Try again later, or put its folder into "
-        "%(folder)s."
+        "The base model %(base)s could not be fetched from %(endpoint)s: %(error)s. Try again later, or put its "
+        "folder into %(folder)s."
     ),
     "base_name": _("%(base)s is neither a folder nor a name such as ai-forever/ruBert-base."),
     "base_wrong_kind": _(
-        "%(base)s cannot be used: %(error)s. A classifier is made of an encoder such as BERT or RoBERTa with its tokenizer."
+        "%(base)s cannot be used: %(error)s. A classifier is made of an encoder such as BERT or RoBERTa "
+        "with its tokenizer."
     ),
     "base_corrupt": _("The files of the base model %(base)s cannot be read: %(error)s. Fetch or copy them again."),
     "weights_missing": _(

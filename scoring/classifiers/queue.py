@@ -1,4 +1,4 @@
-"""Putting work for classifiers into the queue. What is to be done stands in the database; a message says: look there."""
+"""Putting work for classifiers into the queue. What is to be done stands in the database; a message says: look."""
 
 import structlog
 from celery import current_app

@@ -38,8 +38,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
 }
 LIMITS = {
     BASELINE: [
-        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance where "
-        "they do not (docs/classifiers.md).",
+        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance "
+        "where they do not (docs/classifiers.md).",
     ],
     TRANSFORMER: ["Reads the answer alone, not the task: it cannot see that words were inserted or left out."],
     SHARED: ["Reads the answer alone, not the task: it cannot see that words were inserted or left out."],
@@ -55,9 +55,7 @@ class Model(Protocol):
     tasks: tuple[Task, ...]
     thresholds: dict[str, float]
 
-    def predict(
-        self, texts: Sequence[str], progress: Progress | None = None
-    ) -> tuple[list[NDArray[Any]], list[bool]]:
+    def predict(self, texts: Sequence[str], progress: Progress | None = None) -> tuple[list[NDArray[Any]], list[bool]]:
         """For each task texts × classes probabilities; for each text whether only its beginning was read."""
         ...
 

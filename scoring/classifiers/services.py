@@ -10,7 +10,7 @@ from scoring.classifiers import recipes
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.queue import classifier_enqueue
 from scoring.classifiers.study_data import people_measured
-from scoring.models import Classifier, Criterion, Judge, JobState, Rubric, Split, SplitSide
+from scoring.models import Classifier, Criterion, JobState, Judge, Rubric, Split, SplitSide
 from scoring.splitting import FRACTION, people_hash, people_of, split
 from studies.database import violates
 from studies.models import Study, User

@@ -1,4 +1,4 @@
-"""Encoders with a head: one network for each criterion, or one for several. Imported by `recipes`, when it is needed."""
+"""Encoders with a head: one network for each criterion, or one for several. Imported by `recipes`, when needed."""
 
 import warnings
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ BUDGET = 512  # tokens of one batch, padding included: more at once is no faster
 
 @dataclass
 class Net:
-    """One network. `columns`: of each of its tasks (places in the classifier's), its outputs in the order of classes."""
+    """One network. `columns`: of each of its tasks (by place in the classifier's), outputs in the order of classes."""
 
     model: Any
     columns: dict[int, list[int]]
@@ -44,9 +44,7 @@ class Transformer:
         self.thresholds = thresholds
         self.max_tokens = max_tokens
 
-    def predict(
-        self, texts: Sequence[str], progress: Progress | None = None
-    ) -> tuple[list[NDArray[Any]], list[bool]]:
+    def predict(self, texts: Sequence[str], progress: Progress | None = None) -> tuple[list[NDArray[Any]], list[bool]]:
         """For each task texts × classes probabilities; for each text whether only its beginning was read."""
         encoded = encode(self.tokenizer, texts, self.max_tokens)
         found = [torch.empty(len(texts), len(task.classes)) for task in self.tasks]
@@ -161,7 +159,14 @@ def train(
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")  # of torch about its own schedules and of tokenizers about forks
         trained = finetuning.finetune(
-            dataset, plan, parameters, base=base, tokenizer=tokenizer, seed=seed, progress=progress, checkpoint=checkpoint
+            dataset,
+            plan,
+            parameters,
+            base=base,
+            tokenizer=tokenizer,
+            seed=seed,
+            progress=progress,
+            checkpoint=checkpoint,
         )
     columns = columns_of(dataset.tasks, len(plan), sum(len(task.classes) for task in dataset.tasks))
     nets = list(map(Net, trained.models, columns))

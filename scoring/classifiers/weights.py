@@ -56,7 +56,7 @@ def base_load(folder: Path, *, labels: int | None) -> Any:
         )
     except (SafetensorError, OSError, ValueError, RuntimeError) as error:
         raise ClassifierError("base_corrupt", base=name, error=_first(error)) from error
-    gaps = {key for key in info["missing_keys"]} | {entry[0] for entry in info["mismatched_keys"]}
+    gaps = set(info["missing_keys"]) | {entry[0] for entry in info["mismatched_keys"]}
     encoder = {key for key in gaps if key.startswith(f"{model.base_model_prefix}.") and ".pooler." not in key}
     if encoder or (labels is None and gaps):
         what = f"it has no weights for {sorted(encoder or gaps)[0]}"

@@ -6,135 +6,307 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('corpus', '0007_instrument_revision'),
-        ('scoring', '0004_importing'),
-        ('studies', '0001_initial'),
+        ("corpus", "0007_instrument_revision"),
+        ("scoring", "0004_importing"),
+        ("studies", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
 
     operations = [
         migrations.CreateModel(
-            name='Split',
+            name="Split",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('seed', models.PositiveIntegerField()),
-                ('fraction', models.FloatField(default=0.7)),
-                ('people_hash', models.CharField(max_length=64)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='splits', to='studies.study')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("seed", models.PositiveIntegerField()),
+                ("fraction", models.FloatField(default=0.7)),
+                ("people_hash", models.CharField(max_length=64)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="splits", to="studies.study"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Evaluation',
+            name="Evaluation",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('subset', models.CharField(choices=[('all', 'all test answers that are no refusals'), ('with_refusals', 'with refusals, 0 by rule'), ('unseen', 'texts that nobody in training wrote'), ('held_out', 'tasks held out of training')], max_length=20)),
-                ('data_hash', models.CharField(max_length=64)),
-                ('n_answers', models.PositiveIntegerField()),
-                ('n_respondents', models.PositiveIntegerField()),
-                ('metrics', models.JSONField()),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('criterion', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='scoring.criterion')),
-                ('judge', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='scoring.judge')),
-                ('split', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='evaluations', to='scoring.split')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "subset",
+                    models.CharField(
+                        choices=[
+                            ("all", "all test answers that are no refusals"),
+                            ("with_refusals", "with refusals, 0 by rule"),
+                            ("unseen", "texts that nobody in training wrote"),
+                            ("held_out", "tasks held out of training"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("data_hash", models.CharField(max_length=64)),
+                ("n_answers", models.PositiveIntegerField()),
+                ("n_respondents", models.PositiveIntegerField()),
+                ("metrics", models.JSONField()),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                (
+                    "criterion",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="scoring.criterion"
+                    ),
+                ),
+                (
+                    "judge",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="scoring.judge"
+                    ),
+                ),
+                (
+                    "split",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="evaluations", to="scoring.split"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Classifier',
+            name="Classifier",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('queued', 'waiting for a worker'), ('running', 'running'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),
-                ('attempt', models.PositiveIntegerField(default=0)),
-                ('done', models.PositiveIntegerField(default=0)),
-                ('total', models.PositiveIntegerField(default=0)),
-                ('problem', models.CharField(blank=True, max_length=40)),
-                ('problem_detail', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('title', models.CharField(max_length=200)),
-                ('recipe', models.CharField(choices=[('baseline', 'baseline: morphology and letters'), ('transformer', 'transformer, one model per criterion'), ('shared', 'transformer, one encoder for all criteria'), ('acceptability', 'acceptability model, as it is')], max_length=20)),
-                ('base_model', models.CharField(blank=True, max_length=300)),
-                ('parameters', models.JSONField(default=dict)),
-                ('data_hash', models.CharField(blank=True, max_length=64)),
-                ('n_train', models.PositiveIntegerField(default=0)),
-                ('metrics', models.JSONField(default=dict)),
-                ('weights_hash', models.CharField(blank=True, max_length=64)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('criteria', models.ManyToManyField(related_name='classifiers', to='scoring.criterion')),
-                ('judge', models.OneToOneField(on_delete=django.db.models.deletion.PROTECT, related_name='classifier', to='scoring.judge')),
-                ('rubric', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='classifiers', to='scoring.rubric')),
-                ('study', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='classifiers', to='studies.study')),
-                ('split', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='classifiers', to='scoring.split')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "waiting for a worker"),
+                            ("running", "running"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField(default=0)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                ("problem", models.CharField(blank=True, max_length=40)),
+                ("problem_detail", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("title", models.CharField(max_length=200)),
+                (
+                    "recipe",
+                    models.CharField(
+                        choices=[
+                            ("baseline", "baseline: morphology and letters"),
+                            ("transformer", "transformer, one model per criterion"),
+                            ("shared", "transformer, one encoder for all criteria"),
+                            ("acceptability", "acceptability model, as it is"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("base_model", models.CharField(blank=True, max_length=300)),
+                ("parameters", models.JSONField(default=dict)),
+                ("data_hash", models.CharField(blank=True, max_length=64)),
+                ("n_train", models.PositiveIntegerField(default=0)),
+                ("metrics", models.JSONField(default=dict)),
+                ("weights_hash", models.CharField(blank=True, max_length=64)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                ("criteria", models.ManyToManyField(related_name="classifiers", to="scoring.criterion")),
+                (
+                    "judge",
+                    models.OneToOneField(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="classifier", to="scoring.judge"
+                    ),
+                ),
+                (
+                    "rubric",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="classifiers", to="scoring.rubric"
+                    ),
+                ),
+                (
+                    "study",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="classifiers", to="studies.study"
+                    ),
+                ),
+                (
+                    "split",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="classifiers", to="scoring.split"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='SplitSide',
+            name="SplitSide",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('trains', models.BooleanField()),
-                ('respondent', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='split_sides', to='corpus.respondent')),
-                ('split', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='sides', to='scoring.split')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                ("trains", models.BooleanField()),
+                (
+                    "respondent",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="split_sides", to="corpus.respondent"
+                    ),
+                ),
+                (
+                    "split",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="sides", to="scoring.split"
+                    ),
+                ),
             ],
         ),
         migrations.CreateModel(
-            name='Application',
+            name="Application",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('state', models.CharField(choices=[('queued', 'waiting for a worker'), ('running', 'running'), ('finished', 'finished'), ('failed', 'failed'), ('cancelled', 'cancelled')], default='queued', max_length=10)),
-                ('attempt', models.PositiveIntegerField(default=0)),
-                ('done', models.PositiveIntegerField(default=0)),
-                ('total', models.PositiveIntegerField(default=0)),
-                ('problem', models.CharField(blank=True, max_length=40)),
-                ('problem_detail', models.JSONField(default=dict)),
-                ('created_at', models.DateTimeField(auto_now_add=True)),
-                ('started_at', models.DateTimeField(null=True)),
-                ('finished_at', models.DateTimeField(null=True)),
-                ('truncated', models.PositiveIntegerField(default=0)),
-                ('created_by', models.ForeignKey(null=True, on_delete=django.db.models.deletion.PROTECT, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('round', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='applications', to='scoring.round')),
-                ('classifier', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='applications', to='scoring.classifier')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "state",
+                    models.CharField(
+                        choices=[
+                            ("queued", "waiting for a worker"),
+                            ("running", "running"),
+                            ("finished", "finished"),
+                            ("failed", "failed"),
+                            ("cancelled", "cancelled"),
+                        ],
+                        default="queued",
+                        max_length=10,
+                    ),
+                ),
+                ("attempt", models.PositiveIntegerField(default=0)),
+                ("done", models.PositiveIntegerField(default=0)),
+                ("total", models.PositiveIntegerField(default=0)),
+                ("problem", models.CharField(blank=True, max_length=40)),
+                ("problem_detail", models.JSONField(default=dict)),
+                ("created_at", models.DateTimeField(auto_now_add=True)),
+                ("started_at", models.DateTimeField(null=True)),
+                ("finished_at", models.DateTimeField(null=True)),
+                ("truncated", models.PositiveIntegerField(default=0)),
+                (
+                    "created_by",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "round",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="applications", to="scoring.round"
+                    ),
+                ),
+                (
+                    "classifier",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="applications",
+                        to="scoring.classifier",
+                    ),
+                ),
             ],
             options={
-                'constraints': [models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'finished', 'failed', 'cancelled'])), name='application_known_state'), models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('problem', ''), _negated=True), _connector='OR'), name='application_failed_says_why'), models.UniqueConstraint(condition=models.Q(('state__in', ['queued', 'running'])), fields=('classifier',), name='application_one_unfinished')],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(("state__in", ["queued", "running", "finished", "failed", "cancelled"])),
+                        name="application_known_state",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("state", "failed"), _negated=True),
+                            models.Q(("problem", ""), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="application_failed_says_why",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("state__in", ["queued", "running"])),
+                        fields=("classifier",),
+                        name="application_one_unfinished",
+                    ),
+                ],
             },
         ),
         migrations.AddConstraint(
-            model_name='split',
-            constraint=models.UniqueConstraint(fields=('study', 'seed', 'fraction', 'people_hash'), name='split_once_per_people'),
+            model_name="split",
+            constraint=models.UniqueConstraint(
+                fields=("study", "seed", "fraction", "people_hash"), name="split_once_per_people"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='split',
-            constraint=models.CheckConstraint(condition=models.Q(('fraction__gt', 0), ('fraction__lt', 1)), name='split_fraction_is_a_share'),
+            model_name="split",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("fraction__gt", 0), ("fraction__lt", 1)), name="split_fraction_is_a_share"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='evaluation',
-            constraint=models.UniqueConstraint(fields=('judge', 'split', 'criterion', 'subset', 'data_hash'), name='evaluation_once_per_data'),
+            model_name="evaluation",
+            constraint=models.UniqueConstraint(
+                fields=("judge", "split", "criterion", "subset", "data_hash"), name="evaluation_once_per_data"
+            ),
         ),
         migrations.AddConstraint(
-            model_name='evaluation',
-            constraint=models.CheckConstraint(condition=models.Q(('subset__in', ['all', 'with_refusals', 'unseen', 'held_out'])), name='evaluation_known_subset'),
+            model_name="evaluation",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("subset__in", ["all", "with_refusals", "unseen", "held_out"])),
+                name="evaluation_known_subset",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classifier',
-            constraint=models.CheckConstraint(condition=models.Q(('state__in', ['queued', 'running', 'finished', 'failed', 'cancelled'])), name='classifier_known_state'),
+            model_name="classifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("state__in", ["queued", "running", "finished", "failed", "cancelled"])),
+                name="classifier_known_state",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classifier',
-            constraint=models.CheckConstraint(condition=models.Q(('recipe__in', ['baseline', 'transformer', 'shared', 'acceptability'])), name='classifier_known_recipe'),
+            model_name="classifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(("recipe__in", ["baseline", "transformer", "shared", "acceptability"])),
+                name="classifier_known_recipe",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classifier',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'finished'), _negated=True), models.Q(models.Q(('weights_hash', ''), _negated=True), ('finished_at__isnull', False)), _connector='OR'), name='classifier_finished_has_weights'),
+            model_name="classifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "finished"), _negated=True),
+                    models.Q(models.Q(("weights_hash", ""), _negated=True), ("finished_at__isnull", False)),
+                    _connector="OR",
+                ),
+                name="classifier_finished_has_weights",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='classifier',
-            constraint=models.CheckConstraint(condition=models.Q(models.Q(('state', 'failed'), _negated=True), models.Q(('problem', ''), _negated=True), _connector='OR'), name='classifier_failed_says_why'),
+            model_name="classifier",
+            constraint=models.CheckConstraint(
+                condition=models.Q(
+                    models.Q(("state", "failed"), _negated=True),
+                    models.Q(("problem", ""), _negated=True),
+                    _connector="OR",
+                ),
+                name="classifier_failed_says_why",
+            ),
         ),
         migrations.AddConstraint(
-            model_name='splitside',
-            constraint=models.UniqueConstraint(fields=('split', 'respondent'), name='splitside_one_per_respondent'),
+            model_name="splitside",
+            constraint=models.UniqueConstraint(fields=("split", "respondent"), name="splitside_one_per_respondent"),
         ),
     ]

@@ -84,6 +84,23 @@ def test_venv_of_a_python_that_is_gone_is_made_anew(repo):
     assert calls == ["venv", "up", "venv", "up"]
 
 
+def test_with_pytorch_holds_the_servers_set_and_stays(repo):
+    folder, calls = repo
+    install.ensure(install.wanted("up"))
+    install.ensure("ml")
+    install.ensure(install.wanted("up"))
+    assert calls == ["venv", "up", "ml"]
+    (folder / "constraints.txt").write_text("Django==5.2.1\n")
+    install.ensure(install.wanted("up"))
+    assert calls == ["venv", "up", "ml", "ml"]
+
+
+def test_pytorch_is_in_the_set_for_tests_and_not_in_the_servers():
+    assert "requirements-ml.txt" in install.SETS["dev"] and "requirements-ml.txt" not in install.SETS["up"]
+    assert "torch" in (REPO / "requirements-ml.txt").read_text().split()
+    assert "torch" not in (REPO / "requirements.txt").read_text().split()
+
+
 def find_python(folder: Path, **environment: str) -> subprocess.CompletedProcess:
     return subprocess.run(
         ["/bin/sh", REPO / "embedded" / "find-python"],

@@ -47,7 +47,15 @@ class Worker:
     def __init__(self, *, prefix: str, log: Path, threads: int = 32, queues: str = "llm", **extra: str) -> None:
         self._log = log.open("ab")
         command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-P", "threads", "-c", str(threads)]
-        command += ["-Q", queues, "--without-gossip", "--without-mingle", "--without-heartbeat", "--loglevel", "WARNING"]
+        command += [
+            "-Q",
+            queues,
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+            "--loglevel",
+            "WARNING",
+        ]
         command += ["-n", f"{uuid.uuid4().hex}@test"]
         self.process = subprocess.Popen(
             command,
@@ -66,9 +74,7 @@ class Worker:
 
 
 @contextmanager
-def worker(
-    *, prefix: str, log: Path, threads: int = 32, queues: str = "llm", **extra: str
-) -> Iterator[Worker]:
+def worker(*, prefix: str, log: Path, threads: int = 32, queues: str = "llm", **extra: str) -> Iterator[Worker]:
     running = Worker(prefix=prefix, log=log, threads=threads, queues=queues, **extra)
     try:
         yield running

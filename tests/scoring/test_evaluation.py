@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics
 
-from scoring.evaluation import Bin, confusion, correlate, evaluate, majority
+from scoring.evaluation import Bin, Report, confusion, correlate, evaluate, majority
 
 
 def drawn(n: int, classes: list[float], seed: int) -> dict:
@@ -89,7 +89,9 @@ def test_intervals_are_those_of_a_bootstrap_written_out() -> None:
     counts = rng.multinomial(15, [1 / 15] * 15, size=400)
     values = []
     for row in counts:
-        places = [place for group, times in enumerate(row) for _ in range(times) for place in range(group * 6, group * 6 + 6)]
+        places = [
+            place for group, times in enumerate(row) for _ in range(times) for place in range(group * 6, group * 6 + 6)
+        ]
         truth, said = ([data[name][place] for place in places] for name in ("truth", "said"))
         values.append(metrics.f1_score(truth, said, average="macro"))
     low, high = np.percentile(values, [2.5, 97.5])
@@ -153,3 +155,8 @@ def test_correlations_are_scipys() -> None:
     assert correlate([1.0] * 5, raters[:5], range(5)).pearson.reason == "no_variation"
     assert correlate([], [], []).pearson.reason == "too_few"
     assert not math.isnan(found.spearman.low)
+
+
+def test_a_stored_report_is_the_same_again() -> None:
+    report = evaluate(**drawn(60, [0.0, 1.0], 6))
+    assert Report.from_json(json.loads(json.dumps(report.as_json()))) == report

@@ -4,9 +4,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reports.management.classifier_options import Ticker, file_options, file_read
+from reports.management.classifier_options import Ticker, classifiers_of, file_options, file_read, study_of
 from scoring.classifiers import recipes
-from scoring.classifiers.problems import ClassifierError
+from scoring.classifiers.applying import application_create, application_work
+from scoring.classifiers.problems import ClassifierError, problem_text
+from scoring.models import JobState
 
 
 class Command(BaseCommand):
@@ -15,6 +17,8 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("classifier", help="its number in the study, or its folder")
+        parser.add_argument("--study", help="slug of the study whose answers are judged")
+        parser.add_argument("--queue", action="store_true", help="with --study: leave it to the workers")
         parser.add_argument("--data", type=Path, help="CSV in UTF-8 with a header")
         parser.add_argument("--out", type=Path, help="with --data: the CSV to write")
         parser.add_argument("--bf16", action="store_true", help="half the precision: faster on newer processors")
@@ -22,9 +26,27 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            self._on_file(options)
+            self._on_study(options) if options["study"] else self._on_file(options)
         except ClassifierError as error:
             raise CommandError(str(error)) from error
+
+    def _on_study(self, options: dict[str, Any]) -> None:
+        for classifier in classifiers_of(study_of(options["study"]), options["classifier"]):
+            application = application_create(classifier=classifier, actor=None, enqueue=options["queue"])
+            if options["queue"]:
+                self.stdout.write(f"Application {application.pk} of classifier {classifier.pk} waits for a worker.")
+                continue
+            ticker = Ticker()
+            taken = application_work(application.pk, also=ticker)
+            ticker.end()
+            application.refresh_from_db()
+            if not taken or application.state != JobState.FINISHED:
+                reason = problem_text(application.problem, application.problem_detail)
+                raise CommandError(f"Classifier {classifier.pk}: {reason or application.get_state_display()}")
+            self.stdout.write(
+                f"Classifier {classifier.pk}: {application.total} answers judged, "
+                f"{application.truncated} of them by their beginning only."
+            )
 
     def _on_file(self, options: dict[str, Any]) -> None:
         if options["data"] is None or options["out"] is None:
@@ -39,6 +61,8 @@ class Command(BaseCommand):
             codes = [task.code for task in model.tasks]
             writer.writerow(["text", *(name for code in codes for name in (code, f"{code}_confidence")), "truncated"])
             for row, text in enumerate(columns.texts):
-                values = [value for column in said for value in (f"{column[row].value:g}", f"{column[row].confidence:.6f}")]
+                values = [
+                    value for column in said for value in (f"{column[row].value:g}", f"{column[row].confidence:.6f}")
+                ]
                 writer.writerow([text, *values, int(cut[row])])
         self.stdout.write(f"{len(columns.texts)} texts judged, {sum(cut)} of them by their beginning only.")

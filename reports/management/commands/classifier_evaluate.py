@@ -4,10 +4,19 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reports.management.classifier_options import Ticker, file_options, file_read, report_lines
+from reports.management.classifier_options import (
+    Ticker,
+    classifiers_of,
+    file_options,
+    file_read,
+    report_lines,
+    study_of,
+)
 from scoring.classifiers import recipes
+from scoring.classifiers.evaluating import classifier_evaluate
 from scoring.classifiers.files import measure_on
 from scoring.classifiers.problems import ClassifierError
+from scoring.evaluation import Report
 
 
 class Command(BaseCommand):
@@ -18,7 +27,8 @@ class Command(BaseCommand):
     requires_system_checks = ()
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument("classifier", help="its number in the study, or its folder")
+        parser.add_argument("classifier", help="its number in the study or all, or its folder")
+        parser.add_argument("--study", help="slug of the study whose test answers it is measured on")
         parser.add_argument("--data", type=Path, nargs="+", help="CSV in UTF-8 with a header")
         parser.add_argument("--train", type=Path, help="with --data: what it learned from, to tell unseen texts apart")
         parser.add_argument("--json", type=Path, help="write the reports there, too")
@@ -26,12 +36,24 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            found = self._on_files(options)
+            found = self._on_study(options) if options["study"] else self._on_files(options)
         except ClassifierError as error:
             raise CommandError(str(error)) from error
         if options["json"]:
             text = json.dumps(found, ensure_ascii=False, indent=2) + "\n"
             options["json"].write_text(text, encoding="utf-8")
+
+    def _on_study(self, options: dict[str, Any]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for classifier in classifiers_of(study_of(options["study"]), options["classifier"]):
+            ticker = Ticker()
+            evaluations = classifier_evaluate(classifier=classifier, actor=None, progress=ticker)
+            ticker.end()
+            for evaluation in evaluations:
+                name = f"{classifier.pk} {classifier.title}, {evaluation.criterion.code}, {evaluation.subset}"
+                self.stdout.write("\n".join(report_lines(name, Report.from_json(evaluation.metrics))))
+                found[name] = evaluation.metrics
+        return found
 
     def _on_files(self, options: dict[str, Any]) -> dict[str, Any]:
         if not options["data"]:

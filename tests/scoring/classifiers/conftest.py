@@ -52,7 +52,13 @@ def test_of_four(cast: Cast) -> Instrument:
 
 
 def people_answer(
-    instrument: Instrument, n: int, *, seed: int = 1, kind: str = "human", standing: str = "counted", round_: Round | None = None
+    instrument: Instrument,
+    n: int,
+    *,
+    seed: int = 1,
+    kind: str = "human",
+    standing: str = "counted",
+    round_: Round | None = None,
 ) -> list[Answer]:
     """Finished sittings with sentences whose labels are known; two raters say so where there is a round."""
     instrument_freeze(instrument=instrument, actor=None)

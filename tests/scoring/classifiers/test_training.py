@@ -95,16 +95,12 @@ def test_an_open_second_campaign_does_not_change_what_is_learned(
     assert labelled_of(study=cast.study, criteria=learned) == before
 
 
-def test_refusals_and_held_out_stimuli_teach_nothing(
-    cast: Cast, rated: list[Answer], learned: list[Criterion]
-) -> None:
+def test_refusals_and_held_out_stimuli_teach_nothing(cast: Cast, rated: list[Answer], learned: list[Criterion]) -> None:
     Answer.objects.filter(pk=rated[0].pk).update(text="знаю")
     answers = labelled_of(study=cast.study, criteria=learned)
     everybody = {answer.respondent_id for answer in answers}
     stimulus = rated[1].stimulus_id
-    dataset = training_set(
-        answers, criteria=learned, respondents=everybody, held_out=[stimulus], language="ru"
-    )
+    dataset = training_set(answers, criteria=learned, respondents=everybody, held_out=[stimulus], language="ru")
     assert len(answers) == 120 and len(dataset.examples) == 89
     assert held_out_choose([1, 2, 3], n=5, seed=1) != [1, 2, 3]
 
@@ -189,7 +185,9 @@ def failed(classifier: Classifier, code: str) -> str:
     return text
 
 
-def test_too_few_labels(folder: Path, cast: Cast, rubric: Rubric, rating: Round, test_of_four: Instrument, learned) -> None:
+def test_too_few_labels(
+    folder: Path, cast: Cast, rubric: Rubric, rating: Round, test_of_four: Instrument, learned
+) -> None:
     people_answer(test_of_four, 5, round_=rating)
     round_close(round_id=rating.pk)
     assert "12" in failed(make(make_split(cast.study, rubric), learned), "too_few_labels")

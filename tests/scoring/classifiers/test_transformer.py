@@ -88,7 +88,7 @@ class Stopper:
 def test_a_training_taken_up_again_ends_with_the_same_weights(
     after: int, cut: float, base: Path, tmp_path: Path
 ) -> None:
-    """Two networks of three epochs of three or four steps: stopped in the first epoch, later, between, in the second network."""
+    """Two networks of three epochs of three or four steps: stopped in the first epoch or later."""
     dataset, kept = dataset_make(60), tmp_path / "training"
     whole = stored(fit(recipes.TRANSFORMER, base, dataset, epochs=3, cut=cut), recipes.TRANSFORMER, tmp_path / "whole")
     with pytest.raises(StoppedError):
@@ -132,7 +132,9 @@ def test_the_cut_chooses_threshold_and_epoch(base: Path) -> None:
 def test_long_answers_are_read_by_their_beginning(base: Path) -> None:
     model = fit(recipes.SHARED, base, dataset_make(40), epochs=1)
     long = "кошка спала дома " * 6_000  # more than 100,000 characters
-    said, cut = recipes.say(model, ["кошка спала дома", long, "ж" * 100_000, " ".join(["мышь"] * 30), " ".join(["мышь"] * 31)])
+    said, cut = recipes.say(
+        model, ["кошка спала дома", long, "ж" * 100_000, " ".join(["мышь"] * 30), " ".join(["мышь"] * 31)]
+    )
     assert cut == [False, True, True, False, True]  # 32 places, two of them for the ends
     assert len(said[0]) == 5
 

@@ -40,7 +40,9 @@ def tokenizer_make(words: list[str] = WORDS) -> PreTrainedTokenizerFast:
 def config_make(**more: float) -> BertConfig:
     sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64}
     sizes |= {"initializer_range": 0.1}  # so small a model learns two things at once only from a livelier start
-    return BertConfig(vocab_size=len(SPECIAL) + len(dict.fromkeys(WORDS)), max_position_embeddings=64, **{**sizes, **more})
+    return BertConfig(
+        vocab_size=len(SPECIAL) + len(dict.fromkeys(WORDS)), max_position_embeddings=64, **{**sizes, **more}
+    )
 
 
 def base_make(folder: Path, *, seed: int = 1, pickled: bool = False) -> Path:
