@@ -6,7 +6,7 @@ reading a stored one runs no code of whoever wrote it.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,6 @@ from scoring.classifiers.features import LONGEST, letter_terms, tag_terms
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.thresholds import best_threshold
 
-Terms = Callable[[str], Iterable[str]]
-
 
 class Vocabulary:
     """The terms that occur in at least `least` texts, with tf-idf weights, rows of length 1."""
@@ -34,30 +32,34 @@ class Vocabulary:
         self.places = {term: place for place, term in enumerate(self.terms)}
 
     @classmethod
-    def of(cls, texts: Iterable[Iterable[str]], least: int) -> "Vocabulary":
+    def of(cls, texts: Sequence[Counter[str]], least: int) -> "Vocabulary":
         """idf = ln((1 + n) / (1 + texts with the term)) + 1, as scikit-learn smooths it."""
         counts: Counter[str] = Counter()
-        n = 0
         for text in texts:
-            counts.update(set(text))
-            n += 1
+            counts.update(text.keys())
         terms = sorted(term for term, count in counts.items() if count >= least)
-        return cls(terms, np.log((1 + n) / (1 + np.array([counts[term] for term in terms], dtype=float))) + 1)
+        holding = np.array([counts[term] for term in terms], dtype=float)
+        return cls(terms, np.log((1 + len(texts)) / (1 + holding)) + 1)
 
-    def weigh(self, texts: Sequence[str], terms_of: Terms) -> sparse.csr_matrix:
+    def weigh(self, texts: Sequence[Counter[str]]) -> sparse.csr_matrix:
         """texts × terms: (1 + ln count) · idf, each row divided by its length."""
         columns: list[int] = []
         values: list[float] = []
         ends = [0]
         for text in texts:
-            found = Counter(self.places[term] for term in terms_of(text) if term in self.places)
-            places = sorted(found)
-            row = (1 + np.log([found[place] for place in places])) * self.idf[places] if places else np.zeros(0)
+            found = sorted((self.places[term], count) for term, count in text.items() if term in self.places)
+            places = [place for place, _ in found]
+            row = (1 + np.log([count for _, count in found])) * self.idf[places] if places else np.zeros(0)
             length = float(np.sqrt((row**2).sum())) or 1.0
             columns += places
-            values += list(row / length)
+            values += (row / length).tolist()
             ends.append(len(columns))
         return sparse.csr_matrix((values, columns, ends), shape=(len(texts), len(self.terms)))
+
+
+def _counts(texts: Sequence[str], language: str) -> tuple[list[Counter[str]], list[Counter[str]]]:
+    """Of each text its tag terms and its letter terms."""
+    return [Counter(tag_terms(text, language=language)) for text in texts], [Counter(letter_terms(t)) for t in texts]
 
 
 class Baseline:
@@ -85,14 +87,11 @@ class Baseline:
         return [_probabilities(features, *weights) for weights in self.weights], [len(text) > LONGEST for text in texts]
 
     def _features(self, texts: Sequence[str]) -> sparse.csr_matrix:
-        tags, letters = self.vocabularies
-        return sparse.hstack(
-            [
-                tags.weigh(texts, lambda text: tag_terms(text, language=self.language)),
-                letters.weigh(texts, letter_terms),
-            ],
-            format="csr",
-        )
+        return self.weigh(*_counts(texts, self.language))
+
+    def weigh(self, tags: Sequence[Counter[str]], letters: Sequence[Counter[str]]) -> sparse.csr_matrix:
+        """texts × (tag terms, then letter terms)."""
+        return sparse.hstack([self.vocabularies[0].weigh(tags), self.vocabularies[1].weigh(letters)], format="csr")
 
     def save(self, folder: Path) -> None:
         words = {"language": self.language, "tags": self.vocabularies[0].terms, "letters": self.vocabularies[1].terms}
@@ -108,7 +107,7 @@ class Baseline:
         """Raises ClassifierError weights_corrupt."""
         try:
             words = json.loads((folder / "vocabulary.json").read_text(encoding="utf-8"))
-            with np.load(folder / "weights.npz", allow_pickle=False) as arrays:
+            with (folder / "weights.npz").open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
                 vocabularies = (
                     Vocabulary(words["tags"], arrays["tags"]),
                     Vocabulary(words["letters"], arrays["letters"]),
@@ -138,14 +137,11 @@ def train(dataset: Dataset, parameters: dict[str, Any], *, seed: int, progress: 
     dataset.check()
     total = 2 * len(dataset.tasks)
     progress(0, total)
-    texts = [example.text for example in dataset.examples]
+    counts = _counts([example.text for example in dataset.examples], dataset.language)
     least = int(parameters["min_texts"])
-    vocabularies = (
-        Vocabulary.of((tag_terms(text, language=dataset.language) for text in texts), least),
-        Vocabulary.of(map(letter_terms, texts), least),
-    )
+    vocabularies = (Vocabulary.of(counts[0], least), Vocabulary.of(counts[1], least))
     model = Baseline(dataset.tasks, dataset.language, vocabularies, [], {})
-    features = model._features(texts)
+    features = model.weigh(*counts)
     for index, task in enumerate(dataset.tasks):
         kept = [place for place, example in enumerate(dataset.examples) if example.targets[index] is not None]
         rows, targets = features[kept], np.array([dataset.examples[place].targets[index] for place in kept])

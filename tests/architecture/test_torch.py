@@ -52,7 +52,7 @@ def test_the_web_server_and_an_idle_worker_load_none_of_it() -> None:
     code = (
         "import sys, config.wsgi, config.urls, config.celery, scoring.tasks, django.urls;"
         "django.urls.get_resolver().url_patterns;"
-        f"print(sorted({{'torch', 'transformers', 'huggingface_hub'}} & set(sys.modules)))"
+        "print(sorted({'torch', 'transformers', 'huggingface_hub'} & set(sys.modules)))"
     )
     found = subprocess.run(
         [sys.executable, "-c", code],
