@@ -4,6 +4,7 @@ import hashlib
 import logging
 import pickle
 import shutil
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +94,8 @@ def _convert(folder: Path, pickled: list[Path], into: Path, name: str) -> None:
     tensors: dict[str, torch.Tensor] = {}
     for path in pickled:
         try:
-            found = torch.load(path, map_location="cpu", weights_only=True)  # refuses all but tensors
+            with warnings.catch_warnings(action="ignore"):  # of old protocols
+                found = torch.load(path, map_location="cpu", weights_only=True)  # refuses all but tensors
         except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError, KeyError, AttributeError) as error:
             raise ClassifierError("base_corrupt", base=name, error=_first(error)) from error
         if not isinstance(found, dict):
