@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ["participants", "raters", "runs", "run_pages", "agreement", "agreement_page", "opening", "compose"]
+NAMES = ["participants", "raters", "runs", "run_pages", "agreement", "agreement_page", "opening", "compose", "scoring"]
 TOOLS = ["pictures"]  # no measurement; only by name
 
 
