@@ -1,6 +1,7 @@
 """What the workers of queue `ml` do. A message carries an id; the rest is in the database."""
 
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import structlog
@@ -11,7 +12,7 @@ from django.db import Error, connection
 from scoring.classifiers.applying import application_work
 from scoring.classifiers.queue import application_enqueue, classifier_enqueue
 from scoring.classifiers.training import classifier_work
-from scoring.models import UNFINISHED, Application, Classifier
+from scoring.models import UNFINISHED, Application, Classifier, JobState
 
 log = structlog.get_logger(__name__)
 
@@ -22,15 +23,36 @@ _one_at_a_time = threading.Lock()
 @shared_task
 def classifier_train(classifier_id: int) -> None:
     """Twice at once, or once more after it is done, does nothing."""
-    with _one_at_a_time:
-        classifier_work(classifier_id)
+    _alone(classifier_work, classifier_id)
 
 
 @shared_task
 def classifier_apply(application_id: int) -> None:
     """Twice at once, or once more after it is done, does nothing."""
-    with _one_at_a_time:
-        application_work(application_id)
+    _alone(application_work, application_id)
+
+
+def _alone(work: Callable[[int], bool], pk: int) -> None:
+    """A message that comes while something is being done is dropped: whoever is at it looks for the rest when done.
+
+    Waiting here would fill the worker's threads, since the broker gives out again what is not done in an hour.
+    """
+    if not _one_at_a_time.acquire(blocking=False):
+        return
+    worked = True
+    try:
+        worked = work(pk)
+    finally:
+        _one_at_a_time.release()
+        if worked:
+            unfinished_enqueue([JobState.QUEUED])
+
+
+def unfinished_enqueue(states: Sequence[str]) -> None:
+    for classifier_id in Classifier.objects.filter(state__in=states).values_list("pk", flat=True):
+        classifier_enqueue(classifier_id)
+    for application_id in Application.objects.filter(state__in=states).values_list("pk", flat=True):
+        application_enqueue(application_id)
 
 
 @worker_ready.connect
@@ -40,10 +62,7 @@ def unfinished_look_for(**_: Any) -> None:
     What somebody else is at, is left alone by whoever takes the message.
     """
     try:
-        for classifier_id in Classifier.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
-            classifier_enqueue(classifier_id)
-        for application_id in Application.objects.filter(state__in=UNFINISHED).values_list("pk", flat=True):
-            application_enqueue(application_id)
+        unfinished_enqueue(UNFINISHED)
     except Error as error:
         log.warning("classifiers_not_looked_for", error=type(error).__name__)
     finally:

@@ -7,10 +7,10 @@ the number of the attempt keeps the older one from writing.
 
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
-from django.db import connection, transaction
+from django.db import Error, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
@@ -28,14 +28,18 @@ SHOWN_EVERY = 1.0  # seconds between writes of the progress
 def job_lock(model: type[J], pk: int) -> Iterator[bool]:
     """Whether this process has the job to itself, on a connection of its own. Not through a pooler of sessions."""
     own = connection.copy()
+    name = [LOCKS[model], pk % 2**31]
     try:
         with own.cursor() as cursor:
-            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCKS[model], pk % 2**31])
+            cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", name)
             (taken,) = cursor.fetchone()
-        yield bool(taken)
-        if taken:
-            with own.cursor() as cursor:
-                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCKS[model], pk % 2**31])
+        try:
+            yield bool(taken)
+        finally:
+            # A pool takes the connection back, locks and all. A connection that is gone has none.
+            if taken:
+                with suppress(Error), own.cursor() as cursor:
+                    cursor.execute("SELECT pg_advisory_unlock(%s, %s)", name)
     finally:
         own.close()
 

@@ -138,10 +138,10 @@ def card_write(folder: Path, card: dict[str, Any]) -> None:
     (folder / "model_card.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def others_remove(classifier_id: int, keep: Path) -> None:
-    """What earlier, killed attempts of one training left behind."""
+def others_remove(classifier_id: int, keep: Path | None = None) -> None:
+    """All that a training left behind but the folder to be kept."""
     with contextlib.suppress(OSError):
-        for path in keep.parent.iterdir():
+        for path in classifiers_folder().iterdir():
             own = path.name.lstrip(".").startswith(f"{classifier_id}-")
             if own and path != keep:
                 shutil.rmtree(path, ignore_errors=True)

@@ -35,8 +35,10 @@ def classifier_work(classifier_id: int, *, also: Progress | None = None) -> bool
             _train(classifier, attempt, JobProgress(Classifier, classifier_id, attempt, also))
         except StoppedError:
             log.info("classifier_training_stopped", classifier=classifier_id, attempt=attempt)
+            _clear(classifier_id, attempt)
         except ClassifierError as error:
             job_fail(Classifier, classifier_id, attempt, error)
+            _clear(classifier_id, attempt)
         except Exception as error:
             job_fail(Classifier, classifier_id, attempt, error)
             raise  # for the worker's log
@@ -73,8 +75,16 @@ def _train(classifier: Classifier, attempt: int, progress: Progress) -> None:
     storing.folder_write(staged, write)
     folder = storing.folder_of(classifier.pk, weights_hash)
     storing.folder_rename(staged, folder)
-    if _finish(classifier, attempt, weights_hash, dataset, learned["texts"], model):
-        storing.others_remove(classifier.pk, keep=folder)
+    if not _finish(classifier, attempt, weights_hash, dataset, learned["texts"], model):
+        raise StoppedError
+    storing.others_remove(classifier.pk, keep=folder)
+
+
+def _clear(classifier_id: int, attempt: int) -> None:
+    """Nothing stays of a training that was cancelled or failed; a later attempt's files are left alone."""
+    ended = [JobState.CANCELLED, JobState.FAILED]
+    if Classifier.objects.filter(pk=classifier_id, attempt=attempt, state__in=ended).exists():
+        storing.others_remove(classifier_id)
 
 
 def dataset_of_classifier(classifier: Classifier, criteria: list[Criterion]) -> Dataset:

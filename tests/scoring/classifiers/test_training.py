@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from corpus.models import Answer, Instrument, Sitting
+from scoring import tasks
 from scoring.classifiers import finetuning, jobs, recipes, storing
 from scoring.classifiers import training as training_module
 from scoring.classifiers.applying import model_of
@@ -306,6 +307,50 @@ def test_a_cancelled_training_stops_and_can_be_started_again(
     assert not job_cancel(job=classifier, actor=None)
     assert classifier_restart(classifier=classifier, actor=None, enqueue=False)
     assert worked(classifier).state == "finished"
+
+
+def test_nothing_stays_of_a_cancelled_training(
+    folder: Path, divided: Split, learned: list[Criterion], tiny_base: Path
+) -> None:
+    classifier = make(divided, learned, recipes.SHARED, base_model=str(tiny_base), parameters={"epochs": 5})
+    seen: list[bool] = []
+
+    def cancel(done: int, total: int) -> None:
+        if done >= total // 2:
+            seen.append(storing.checkpoint_of(classifier.pk).is_dir())
+            job_cancel(job=classifier, actor=None)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(jobs, "SHOWN_EVERY", 0.0)
+        assert classifier_work(classifier.pk, also=cancel)
+    classifier.refresh_from_db()
+    assert classifier.state == "cancelled" and seen[0] and list(folder.iterdir()) == []
+
+
+def test_a_lock_is_given_back_when_something_breaks(divided: Split, learned: list[Criterion]) -> None:
+    classifier = make(divided, learned)
+    with pytest.raises(ZeroDivisionError), job_lock(Classifier, classifier.pk) as taken:
+        assert taken
+        raise ZeroDivisionError
+    with job_lock(Classifier, classifier.pk) as taken:
+        assert taken
+
+
+def test_the_worker_goes_on_with_what_waits(
+    folder: Path, divided: Split, learned: list[Criterion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A message that comes while it is busy is dropped; one for a job that somebody is at starts no chase."""
+    sent: list[int] = []
+    monkeypatch.setattr(tasks, "classifier_enqueue", sent.append)
+    first, second = make(divided, learned), make(divided, learned)
+    with tasks._one_at_a_time:
+        tasks.classifier_train(second.pk)
+    second.refresh_from_db()
+    assert second.state == "queued" and sent == []
+    tasks.classifier_train(first.pk)
+    assert sent == [second.pk]
+    tasks.classifier_train(first.pk)  # it is done: nothing follows
+    assert sent == [second.pk]
 
 
 def test_parameters_are_the_recipes(divided: Split, learned: list[Criterion]) -> None:
