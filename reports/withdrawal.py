@@ -19,6 +19,7 @@ from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.quoting import Quoted
 from corpus.services import sitting_withdraw, standing_reasons_blank
 from llmruns.removal import judged_answers_remove
+from scoring.classifiers.services import classifiers_flag_withdrawn
 from scoring.services import reasons_blank
 from studies.models import Study, User
 from studies.services import audit_quotations_blank, audit_record
@@ -83,6 +84,10 @@ def _participant(found: Withdrawal) -> int:
     return int(participant_blank(participant=found.participant))
 
 
+def _classifiers(found: Withdrawal) -> int:
+    return classifiers_flag_withdrawn(respondent_id=found.participant.respondent_id)
+
+
 def _drafts(found: Withdrawal) -> int:
     return drafts_discard(study=found.study) + judgement_drafts_discard(study=found.study)
 
@@ -94,6 +99,13 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("sittings", _sittings),
     ("campaign_answers", _campaigns),
     ("judge_calls", _judge_calls),
+# In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: replies of a
+# model judge, frozen releases (a successor without the person replaces them). Whoever brings one of these tables adds
+# its step here.
+STEPS: tuple[tuple[str, Step], ...] = (
+    ("sittings", _sittings),
+    ("campaign_answers", _campaigns),
+    ("classifiers", _classifiers),
     ("notes", _notes),
     ("participant", _participant),
     ("import_drafts", _drafts),

@@ -257,6 +257,7 @@ class Classifier(Job):
     n_train = models.PositiveIntegerField(default=0)
     metrics = models.JSONField(default=dict)  # of the training; figures on test answers are Evaluations
     weights_hash = models.CharField(max_length=64, blank=True)
+    withdrawn = models.PositiveIntegerField(default=0)  # people it learned from who have taken their answers back since
 
     class Meta:
         constraints = [

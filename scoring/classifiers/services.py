@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F
 
 from scoring.classifiers import recipes
 from scoring.classifiers.problems import ClassifierError
@@ -115,6 +116,18 @@ def classifier_restart(*, classifier: Classifier, actor: User | None, enqueue: b
     if wanted and enqueue:
         transaction.on_commit(lambda: classifier_enqueue(classifier.pk))
     return wanted
+
+
+def classifiers_flag_withdrawn(*, respondent_id: int) -> int:
+    """Note on trained classifiers that somebody of their training side has withdrawn. Returns on how many.
+
+    What they learned cannot be taken out of them; training again leaves the person's answers out. Within the caller's
+    transaction.
+    """
+    learned = Classifier.objects.filter(
+        split__sides__respondent=respondent_id, split__sides__trains=True, state=JobState.FINISHED, n_train__gt=0
+    )
+    return Classifier.objects.filter(pk__in=learned.values("pk")).update(withdrawn=F("withdrawn") + 1)
 
 
 def held_out_choose(stimulus_ids: Collection[int], *, n: int, seed: int) -> list[int]:

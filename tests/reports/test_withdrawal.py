@@ -330,6 +330,7 @@ def test_what_is_left_of_a_person(person: Participant) -> None:
         "judge_calls": 0,
         "notes": 0,
         "participant": 1,
+        "classifiers": 0,
         "import_drafts": 0,
     }
 

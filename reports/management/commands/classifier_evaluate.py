@@ -49,6 +49,11 @@ class Command(BaseCommand):
             ticker = Ticker()
             evaluations = classifier_evaluate(classifier=classifier, actor=None, progress=ticker)
             ticker.end()
+            if classifier.withdrawn:
+                self.stdout.write(
+                    f"{classifier.withdrawn} of the people that classifier {classifier.pk} learned from "
+                    "have withdrawn since: train it again."
+                )
             for evaluation in evaluations:
                 name = f"{classifier.pk} {classifier.title}, {evaluation.criterion.code}, {evaluation.subset}"
                 self.stdout.write("\n".join(report_lines(name, Report.from_json(evaluation.metrics))))

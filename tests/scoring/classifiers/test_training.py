@@ -18,6 +18,7 @@ from scoring.classifiers.services import (
     ParameterUnknownError,
     classifier_create,
     classifier_restart,
+    classifiers_flag_withdrawn,
     held_out_choose,
 )
 from scoring.classifiers.study_data import labelled_of, training_set
@@ -351,6 +352,19 @@ def test_the_worker_goes_on_with_what_waits(
     assert sent == [second.pk]
     tasks.classifier_train(first.pk)  # it is done: nothing follows
     assert sent == [second.pk]
+
+
+def test_a_withdrawal_marks_who_has_learned_from_the_person(
+    folder: Path, divided: Split, learned: list[Criterion]
+) -> None:
+    trained, waiting = worked(make(divided, learned)), make(divided, learned)
+    sides = dict(SplitSide.objects.filter(split=divided).values_list("respondent", "trains"))
+    who_trains, who_tests = (next(pk for pk, trains in sides.items() if trains is side) for side in (True, False))
+    assert classifiers_flag_withdrawn(respondent_id=who_tests) == 0
+    assert classifiers_flag_withdrawn(respondent_id=who_trains) == 1
+    trained.refresh_from_db()
+    waiting.refresh_from_db()
+    assert (trained.withdrawn, waiting.withdrawn) == (1, 0)
 
 
 def test_parameters_are_the_recipes(divided: Split, learned: list[Criterion]) -> None:
