@@ -175,6 +175,29 @@ def trained_difference(tokenizer: Any) -> dict[str, float]:
     }
 
 
+def ceiling(mean_tokens: float) -> dict[str, float]:
+    """Sentences per second if nothing but a base-sized encoder's matrix products had to be done, 384 tokens at a time.
+
+    What the processor gives at this moment: a busy neighbour on the same core halves it, and everything else with it.
+    """
+    found = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        square, up = torch.nn.Linear(768, 768).to(dtype), torch.nn.Linear(768, 3_072).to(dtype)
+        down, tokens = torch.nn.Linear(3_072, 768).to(dtype), torch.randn(384, 768).to(dtype)
+
+        def encoder(square: Any = square, up: Any = up, down: Any = down, tokens: Any = tokens) -> None:
+            for _ in range(12):
+                for _ in range(4):
+                    square(tokens)
+                down(up(tokens))
+
+        encoder()
+        _, wall, cpu = timed(lambda encoder=encoder: [encoder() for _ in range(10)])
+        name = str(dtype).removeprefix("torch.")
+        found |= {name: round(3_840 / mean_tokens / wall, 2), f"{name}, cpu-s": round(3_840 / mean_tokens / cpu, 2)}
+    return found
+
+
 def measure() -> str:
     if not RUCOLA.exists():
         return "RuCoLA is not in ../shared/data: nothing measured"
@@ -194,7 +217,18 @@ def measure() -> str:
         f"  {len(texts)} sentences of {min(lengths)} to {max(lengths)} tokens, mean {sum(lengths) / len(lengths):.1f}"
     )
     with torch.inference_mode():
+        highest = ceiling(sum(lengths) / len(lengths))
+        print(f"  matrix products alone, one encoder: {highest}", flush=True)
         three = rows_of("three models", [net_make(tokenizer, 2, seed) for seed in (1, 2, 3)], tokenizer, texts)
         shared = rows_of("one encoder, three heads", [net_make(tokenizer, 6, 1)], tokenizer, texts)
+        again = ceiling(sum(lengths) / len(lengths))
     differs = trained_difference(tokenizer)
-    return json.dumps({"threads": THREADS, "three": three, "shared": shared, "bf16 on a trained model": differs})
+    return json.dumps(
+        {
+            "threads": THREADS,
+            "ceiling": [highest, again],
+            "three": three,
+            "shared": shared,
+            "bf16 on a trained model": differs,
+        }
+    )

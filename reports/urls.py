@@ -4,6 +4,7 @@ from annotation import import_views
 from llmruns import judge_views
 from reports import (
     agreement_views,
+    classifier_views,
     dashboard_views,
     export_views,
     flow_views,
@@ -57,6 +58,12 @@ urlpatterns = [
     path("studies/<slug:slug>/results/figure1.json", result_views.figure_vega, name="figure_vega"),
     path("studies/<slug:slug>/results/figure1.csv", result_views.figure_csv, name="figure_csv"),
     path("studies/<slug:slug>/results/figure1.<str:kind>", result_views.figure_file, name="figure_file"),
+    path("studies/<slug:slug>/classifiers/", classifier_views.classifier_list, name="classifier_list"),
+    path("studies/<slug:slug>/classifiers/new/", classifier_views.classifier_new, name="classifier_new"),
+    path("studies/<slug:slug>/classifiers/<int:pk>/", classifier_views.classifier, name="classifier"),
+    path("studies/<slug:slug>/classifiers/<int:pk>/stop/", classifier_views.classifier_stop, name="classifier_stop"),
+    path("studies/<slug:slug>/classifiers/<int:pk>/again/", classifier_views.classifier_again, name="classifier_again"),
+    path("studies/<slug:slug>/classifiers/<int:pk>/judge/", classifier_views.classifier_judge, name="classifier_judge"),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
     # Whose answer a file of judgements means, a layer beside that of the judgements may know: it is handed in here.

@@ -10,6 +10,8 @@ from celery.signals import worker_ready
 from django.db import Error, connection
 
 from scoring.classifiers.applying import application_work
+from scoring.classifiers.evaluating import classifier_evaluate
+from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.queue import application_enqueue, classifier_enqueue
 from scoring.classifiers.training import classifier_work
 from scoring.models import UNFINISHED, Application, Classifier, JobState
@@ -23,13 +25,25 @@ _one_at_a_time = threading.Lock()
 @shared_task
 def classifier_train(classifier_id: int) -> None:
     """Twice at once, or once more after it is done, does nothing."""
-    _alone(classifier_work, classifier_id)
+    _alone(_train_and_measure, classifier_id)
 
 
 @shared_task
 def classifier_apply(application_id: int) -> None:
     """Twice at once, or once more after it is done, does nothing."""
     _alone(application_work, application_id)
+
+
+def _train_and_measure(classifier_id: int) -> bool:
+    """Measured at once, by the weights as they were stored. That it cannot be measured does not undo the training."""
+    worked = classifier_work(classifier_id)
+    classifier = Classifier.objects.select_related("judge", "study", "split__study").get(pk=classifier_id)
+    if worked and classifier.state == JobState.FINISHED:
+        try:
+            classifier_evaluate(classifier=classifier, actor=None)
+        except ClassifierError as error:
+            log.warning("classifier_not_measured", classifier=classifier_id, problem=error.code)
+    return worked
 
 
 def _alone(work: Callable[[int], bool], pk: int) -> None:

@@ -1,0 +1,138 @@
+"""Pages of classifiers: train one, watch it, see what it is worth, let it judge."""
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from corpus.models import Stimulus
+from reports.classifier_forms import ClassifierForm
+from reports.classifier_selectors import classifiers_of, comparison_of, figures_of
+from reports.classifying import same_person
+from scoring.classifiers import recipes
+from scoring.classifiers.applying import application_create
+from scoring.classifiers.jobs import job_cancel
+from scoring.classifiers.problems import ClassifierError, problem_text
+from scoring.classifiers.services import classifier_create, classifier_restart, held_out_choose, split_ensure
+from scoring.classifiers.study_data import judged_criteria
+from scoring.models import UNFINISHED, Classifier, JobState
+from scoring.services import paper_rubric
+from studies.access import SignedIn, unblinded_study
+from studies.models import Study
+
+PAGE_SIZE = 50
+
+
+@login_required
+@require_safe
+def classifier_list(request: SignedIn, slug: str) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    page = Paginator(classifiers_of(study), PAGE_SIZE).get_page(request.GET.get("page"))
+    criteria = judged_criteria(paper_rubric())
+    context = {
+        "study": study,
+        "page": page,
+        "criteria": criteria,
+        "compared": comparison_of(study, criteria),
+        "moving": any(one.state in UNFINISHED for one in page),
+    }
+    return render(request, "reports/classifier_list.html", context)
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def classifier_new(request: SignedIn, slug: str) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    form = ClassifierForm(request.POST or None, criteria=judged_criteria(paper_rubric()))
+    if request.method == "POST" and form.is_valid():
+        try:
+            classifier = _create(request, study, form)
+        except ClassifierError as error:
+            form.add_error(None, str(error))
+        else:
+            return redirect("classifier", slug, classifier.pk)
+    return render(request, "reports/classifier_new.html", {"study": study, "form": form})
+
+
+def _create(request: SignedIn, study: Study, form: ClassifierForm) -> Classifier:
+    chosen = form.cleaned_data
+    criteria = list(chosen["criteria"])
+    split = split_ensure(
+        study=study,
+        rubric=criteria[0].rubric,
+        same_person=same_person(study),
+        seed=chosen["split_seed"],
+        actor=request.user,
+    )
+    stimuli = Stimulus.objects.filter(instrument__study=study, is_practice=False).values_list("pk", flat=True)
+    return classifier_create(
+        split=split,
+        criteria=criteria,
+        recipe=chosen["recipe"],
+        base_model=chosen["base_model"] if chosen["recipe"] != recipes.BASELINE else "",
+        seed=chosen["seed"],
+        parameters=form.parameters(),
+        held_out=held_out_choose(list(stimuli), n=chosen["hold_out"], seed=chosen["seed"]),
+        actor=request.user,
+    )
+
+
+def _classifier(study: Study, pk: int) -> Classifier:
+    return get_object_or_404(classifiers_of(study), pk=pk)
+
+
+@login_required
+@require_safe
+def classifier(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    study = unblinded_study(request.user, slug)
+    shown = _classifier(study, pk)
+    application = shown.applications.order_by("-pk").first()
+    trains = list(shown.split.sides.values_list("trains", flat=True))
+    context = {
+        "study": study,
+        "classifier": shown,
+        "criteria": list(shown.criteria.order_by("position")),
+        "problem": problem_text(shown.problem, shown.problem_detail),
+        "application": application,
+        "application_problem": application and problem_text(application.problem, application.problem_detail),
+        "moving": shown.state in UNFINISHED or (application is not None and application.state in UNFINISHED),
+        "figures": figures_of(shown) if shown.state == JobState.FINISHED else [],
+        "n_train": sum(trains),
+        "n_test": len(trains) - sum(trains),
+        "limits": recipes.LIMITS[shown.recipe],
+    }
+    return render(request, "reports/classifier.html", context)
+
+
+@login_required
+@require_POST
+def classifier_stop(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    shown = _classifier(unblinded_study(request.user, slug), pk)
+    running = shown.applications.filter(state__in=UNFINISHED).first()
+    if job_cancel(job=shown, actor=request.user):
+        messages.success(request, _("Stopped. Nothing of this training is kept."))
+    elif running is not None and job_cancel(job=running, actor=request.user):
+        messages.success(request, _("Stopped. What it has judged stays."))
+    return redirect("classifier", slug, pk)
+
+
+@login_required
+@require_POST
+def classifier_again(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    shown = _classifier(unblinded_study(request.user, slug), pk)
+    classifier_restart(classifier=shown, actor=request.user)
+    return redirect("classifier", slug, pk)
+
+
+@login_required
+@require_POST
+def classifier_judge(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    shown = _classifier(unblinded_study(request.user, slug), pk)
+    try:
+        application_create(classifier=shown, actor=request.user)
+    except ClassifierError as error:
+        messages.error(request, str(error))
+    return redirect("classifier", slug, pk)
