@@ -102,7 +102,7 @@ def classifier(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "figures": figures_of(shown) if shown.state == JobState.FINISHED else [],
         "n_train": sum(trains),
         "n_test": len(trains) - sum(trains),
-        "limits": recipes.LIMITS[shown.recipe],
+        "limit": recipes.LIMITS[shown.recipe],
     }
     return render(request, "reports/classifier.html", context)
 

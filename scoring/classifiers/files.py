@@ -52,7 +52,7 @@ def train_on(
             learned_from={"file": source, "texts": len(columns.texts), "sha256": dataset.hash()},
             thresholds=model.thresholds,
             weights_hash=storing.folder_hash(folder),
-            limits=recipes.LIMITS[recipe],
+            limits=[str(recipes.LIMITS[recipe])],
         )
         storing.card_write(folder, card)
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from django.utils.translation import gettext_lazy as _
 from numpy.typing import NDArray
 
 from scoring.classifiers.bases import base_find
@@ -36,16 +37,16 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     SHARED: _LEARNING,
     ACCEPTABILITY: {"max_tokens": 256},
 }
+_READS_ANSWERS = _("Reads the answer alone, not the task: it cannot see that words were inserted or left out.")
+# What whoever reads its figures should know.
 LIMITS = {
-    BASELINE: [
-        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance "
-        "where they do not (docs/classifiers.md).",
-    ],
-    TRANSFORMER: ["Reads the answer alone, not the task: it cannot see that words were inserted or left out."],
-    SHARED: ["Reads the answer alone, not the task: it cannot see that words were inserted or left out."],
-    ACCEPTABILITY: [
-        "Trained by others to tell acceptable sentences; says the same of an answer on every criterion.",
-    ],
+    BASELINE: _(
+        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance where "
+        "they do not."
+    ),
+    TRANSFORMER: _READS_ANSWERS,
+    SHARED: _READS_ANSWERS,
+    ACCEPTABILITY: _("Trained by others to tell acceptable sentences; says the same of an answer on every criterion."),
 }
 
 

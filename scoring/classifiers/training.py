@@ -137,5 +137,5 @@ def _card(
         "learned_from": {**learned, "sha256": dataset.hash(), "split": classifier.split_id},
         "split": {"seed": classifier.split.seed, "fraction": classifier.split.fraction},
         "thresholds": model.thresholds,
-        "limits": recipes.LIMITS[classifier.recipe],
+        "limits": [str(recipes.LIMITS[classifier.recipe])],
     }

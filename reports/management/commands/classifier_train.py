@@ -118,8 +118,7 @@ class Command(BaseCommand):
             f"Classifier {classifier.pk} has learned from {classifier.n_train} answers "
             f"(weights sha256 {classifier.weights_hash[:16]}…)."
         )
-        for limit in recipes.LIMITS[classifier.recipe]:
-            self.stdout.write(f"Note: {limit}")
+        self.stdout.write(f"Note: {recipes.LIMITS[classifier.recipe]}")
 
     def _from_file(self, options: dict[str, Any]) -> None:
         if options["train"] is None or options["out"] is None:
