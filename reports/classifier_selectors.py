@@ -8,6 +8,8 @@ from scoring.evaluation import Estimate, Report
 from scoring.models import Classifier, Criterion, Evaluation, JobState
 from studies.models import Study
 
+SUBSETS = ("all", "unseen", "held_out", "with_refusals")  # in the order in which they are shown
+
 
 @dataclass(frozen=True, slots=True)
 class Figures:
@@ -48,12 +50,14 @@ def figures_of(classifier: Classifier) -> list[Figures]:
     rows = (
         Evaluation.objects.filter(judge=classifier.judge_id, split=classifier.split_id)
         .select_related("criterion")
-        .order_by("criterion__position", "subset", "-pk")
+        .order_by("-pk")
     )
     newest: dict[tuple[int, str], Evaluation] = {}
     for row in rows:
         newest.setdefault((row.criterion_id, row.subset), row)
-    return [Figures(row.criterion, row.get_subset_display(), Report.from_json(row.metrics)) for row in newest.values()]
+    order = {subset: place for place, subset in enumerate(SUBSETS)}
+    shown = sorted(newest.values(), key=lambda row: (row.criterion.position, order[row.subset]))
+    return [Figures(row.criterion, row.get_subset_display(), Report.from_json(row.metrics)) for row in shown]
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,18 +93,11 @@ def _drafts(found: Withdrawal) -> int:
 
 
 # In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: frozen
-# releases (a successor without the person replaces them), classifiers (flagged as trained on withdrawn answers).
-# Whoever brings one of these tables adds its step here.
+# releases (a successor without the person replaces them). Whoever brings one of these tables adds its step here.
 STEPS: tuple[tuple[str, Step], ...] = (
     ("sittings", _sittings),
     ("campaign_answers", _campaigns),
     ("judge_calls", _judge_calls),
-# In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: replies of a
-# model judge, frozen releases (a successor without the person replaces them). Whoever brings one of these tables adds
-# its step here.
-STEPS: tuple[tuple[str, Step], ...] = (
-    ("sittings", _sittings),
-    ("campaign_answers", _campaigns),
     ("classifiers", _classifiers),
     ("notes", _notes),
     ("participant", _participant),

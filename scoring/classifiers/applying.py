@@ -19,8 +19,9 @@ from scoring.classifiers.jobs import JobProgress, job_claim, job_fail, job_lock
 from scoring.classifiers.problems import ClassifierError, StoppedError
 from scoring.classifiers.queue import application_enqueue
 from scoring.models import UNFINISHED, Application, Classifier, Criterion, JobState, Judgement, Round
+from scoring.services import automatic_round_create
 from studies.database import violates
-from studies.models import Study, User
+from studies.models import User
 from studies.services import audit_record
 
 CHUNK = 256  # answers judged and stored at a time: what a kill costs at the most
@@ -36,22 +37,29 @@ class Waiting:
     text: str
 
 
-def automatic_round(study: Study, rubric_id: int) -> Round:
-    """The one round of a study's automatic judges on a rubric; rules use it, too. Within the caller's transaction."""
-    Study.objects.select_for_update(no_key=True).get(pk=study.pk)
-    round_, _created = Round.objects.get_or_create(study=study, rubric_id=rubric_id, purpose=Round.Purpose.AUTOMATIC)
-    return round_
+def own_round(classifier: Classifier) -> Round:
+    """The round of the classifier's judgements, made at the first application. For whoever holds the classifier."""
+    known = Round.objects.filter(
+        study=classifier.study_id, purpose=Round.Purpose.AUTOMATIC, judge=classifier.judge_id
+    ).first()
+    if known is not None:
+        return known
+    return automatic_round_create(study=classifier.study, rubric=classifier.rubric, judge=classifier.judge)
 
 
 @transaction.atomic
 def application_create(*, classifier: Classifier, actor: User | None, enqueue: bool = True) -> Application:
     """Ask for it; where it is being done already, that one. Raises ClassifierError not_finished, round_closed."""
-    locked = Classifier.objects.select_for_update(of=("self",)).select_related("study").get(pk=classifier.pk)
+    locked = (
+        Classifier.objects.select_for_update(of=("self",))
+        .select_related("study", "rubric", "judge")
+        .get(pk=classifier.pk)
+    )
     if locked.state != JobState.FINISHED:
         raise ClassifierError("not_finished")
     known = Application.objects.filter(classifier=locked, state__in=UNFINISHED).first()
     if known is None:
-        round_ = automatic_round(locked.study, locked.rubric_id)
+        round_ = own_round(locked)
         if round_.closed_at is not None:
             raise ClassifierError("round_closed")
         known = Application.objects.create(classifier=locked, round=round_, created_by=actor)

@@ -45,7 +45,7 @@ MESSAGES = {
     "diverged": _("The training went wrong: the loss is no number any more. Try a smaller learning rate."),
     "file_unreadable": _("%(file)s cannot be used: %(error)s."),
     "not_finished": _("This classifier has not finished its training."),
-    "round_closed": _("The study's automatic round is closed: it takes no more judgements."),
+    "round_closed": _("The classifier's round is closed: it takes no more judgements."),
     "unforeseen": _("Something that was not foreseen stopped it (%(error)s). The worker's log has the detail."),
 }
 

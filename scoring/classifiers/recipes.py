@@ -41,8 +41,8 @@ _READS_ANSWERS = _("Reads the answer alone, not the task: it cannot see that wor
 # What whoever reads its figures should know.
 LIMITS = {
     BASELINE: _(
-        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance where "
-        "they do not."
+        "Knows word forms and letters, not meaning: weak where answers resemble those it learned from, near chance "
+        "where they do not."
     ),
     TRANSFORMER: _READS_ANSWERS,
     SHARED: _READS_ANSWERS,

@@ -62,13 +62,15 @@ def test_rater_labels_do_not_hear_it(classifier: Classifier, test_of_four: Instr
     assert labels_of(instrument=test_of_four, rubric=rubric).answers == before
 
 
-def test_rules_and_classifier_share_the_automatic_round(
+def test_a_classifier_has_a_round_of_its_own(
     classifier: Classifier, cast: Cast, rubric: Rubric, rated: list[Answer]
 ) -> None:
     apply(classifier)
     assert rules_apply(study=cast.study, rubric=rubric) == 120
-    assert Round.objects.filter(study=cast.study, purpose="automatic").count() == 1
+    rounds = Round.objects.filter(study=cast.study, purpose="automatic")
+    assert set(rounds.values_list("judge", flat=True)) == {classifier.judge_id, None}
     assert apply(classifier).total == 0
+    assert rounds.count() == 2
 
 
 def test_equal_display_texts_are_read_once(
