@@ -136,23 +136,25 @@ def rows_of(name: str, nets: list[Any], tokenizer: Any, texts: list[str]) -> dic
     return found
 
 
+def small_base(folder: Path, tokenizer: Any = None) -> Path:
+    """A small BERT that has learned nothing yet, as a base model for where no other is at hand."""
+    tokenizer = tokenizer or tokenizer_make(sentences("in_domain_train.csv", 7_869))
+    torch.manual_seed(1)
+    config = BertConfig(
+        vocab_size=len(tokenizer), hidden_size=128, num_hidden_layers=2, num_attention_heads=2, intermediate_size=512
+    )
+    BertForMaskedLM(config).save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return folder
+
+
 def trained_difference(tokenizer: Any) -> dict[str, float]:
     """bf16 beside float32 on a model that has learned something: a small BERT, two epochs of RuCoLA, from nothing."""
 
     columns = read_csv(RUCOLA / "in_domain_train.csv", text_column="sentence", label_column="acceptable")
     dataset = dataset_of(columns, code="acceptable", language="ru")
     with tempfile.TemporaryDirectory() as folder:
-        base = Path(folder) / "base"
-        torch.manual_seed(1)
-        config = BertConfig(
-            vocab_size=len(tokenizer),
-            hidden_size=128,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            intermediate_size=512,
-        )
-        BertForMaskedLM(config).save_pretrained(base)
-        tokenizer.save_pretrained(base)
+        base = small_base(Path(folder) / "base", tokenizer)
         parameters = recipes.parameters_of(recipes.TRANSFORMER, {"epochs": 2, "learning_rate": 5e-4})
         model = recipes.train(
             recipes.TRANSFORMER,
