@@ -9,6 +9,10 @@ HYPHENS = "\u002d\u2010\u2011"
 _WORD = re.compile(rf"[^\W_]+(?:[{HYPHENS}][^\W_]+)*")
 
 
+# Latin, Cyrillic and the usual signs: no letter of them is a mark or a format character, and no look is needed.
+_PLAIN = re.compile("[\x00-\xac\xae-\u02ff\u0370-\u0482\u048a-\u052f\u2010-\u2027\u2030-\u205e]*")
+
+
 def _is_dropped(char: str) -> bool:
     """Combining marks (stress) and invisible format characters (soft hyphen, BOM) are no part of a word."""
     category = unicodedata.category(char)
@@ -25,8 +29,10 @@ def word_tokens(text: str) -> list[str]:
     """
     if text.isascii():
         return _WORD.findall(text)
-    plain = "".join(char for char in unicodedata.normalize("NFC", text) if not _is_dropped(char))
-    return _WORD.findall(plain)
+    composed = unicodedata.normalize("NFC", text)
+    if _PLAIN.fullmatch(composed):
+        return _WORD.findall(composed)
+    return _WORD.findall("".join(char for char in composed if not _is_dropped(char)))
 
 
 def is_refusal(text: str, below: int = 4) -> bool:

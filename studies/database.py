@@ -1,6 +1,8 @@
 """What the object mapper does not give by itself."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from django.db import IntegrityError, connection
@@ -36,3 +38,17 @@ def planned_cursor() -> CursorWrapper:
     wrapper: Any = connection  # of a class that Django's types do not know
     cursor: CursorWrapper = wrapper.planned_cursor()
     return cursor
+
+
+@contextmanager
+def joined_at_once() -> Iterator[None]:
+    """Within a transaction: tables are joined as wholes, never a row of one at a time.
+
+    Right after many rows came in, PostgreSQL's statistics do not know of them; it then takes a table for empty and
+    reads it once for each row of another, for minutes.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_nestloop = off")
+    yield
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_nestloop = on")
