@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Basis = Literal[
-    "no_valid_reply", "refusal", "adjudication", "not_attempt", "majority", "rule", "undecided"
+    "no_valid_reply", "refusal", "adjudication", "not_attempt", "majority", "rule", "judge", "undecided"
 ]  # in the order in which they apply
 Reason = Literal["", "no_votes", "single_vote", "tie", "no_majority", "no_rule_value"]
 
@@ -89,6 +89,27 @@ def label(
         return Label(None, "undecided", found.votes, 0, found.reason)
     by_mark = found.value == 0.0 and _is_majority(not_attempt_votes, found.votes)
     return Label(found.value, "not_attempt" if by_mark else "majority", found.votes, found.votes_for, "")
+
+
+def label_automatic(
+    values: Iterable[float | None], *, judges: int, is_refusal: bool = False, no_valid_reply: bool = False
+) -> Label:
+    """The label on a judged criterion where automatic judges are the basis: the refusal rule, else the judge's value.
+
+    `judges`: how many of the basis judge this criterion. One alone decides: it was chosen to. Of several a strict
+    majority, as of raters.
+    """
+    voted = [float(value) for value in values if value is not None]
+    if no_valid_reply or is_refusal:
+        return Label(0.0, "no_valid_reply" if no_valid_reply else "refusal", len(voted), voted.count(0.0), "")
+    if judges == 1 and len(voted) == 1:
+        if math.isnan(voted[0]):
+            raise ValueError("NaN is not a judgement")
+        return Label(voted[0], "judge", 1, 1, "")
+    found = majority(voted)
+    if found.value is None:
+        return Label(None, "undecided", found.votes, 0, found.reason)
+    return Label(found.value, "majority", found.votes, found.votes_for, "")
 
 
 def label_rule(

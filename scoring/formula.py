@@ -352,6 +352,9 @@ def _summed(values: tuple[float | None, ...], criteria: Sequence[Criterion]) -> 
 def _mean_of_answers(answers: Sequence[AnswerScore], criteria: Sequence[Criterion]) -> tuple[Score, Bounds | None]:
     """Mean and bounds of one or more answers; the mean is undecided where one of them is."""
     values = [answer.value for answer in answers if answer.value is not None]
+    if values and len(values) == len(answers):  # as almost everywhere: the bounds are the mean
+        score = _mean(values, criteria, "no_stimuli")
+        return score, Bounds(score.value or 0.0, score.value or 0.0)
     bounds = _mean_bounds([Bounds(answer.low, answer.high) for answer in answers])
     if len(values) < len(answers):
         return _undefined("undecided"), bounds

@@ -4,7 +4,7 @@ from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
 
-from corpus.models import Answer, Respondent
+from corpus.models import Answer, Respondent, Stimulus
 from studies.models import Study, User
 
 
@@ -84,6 +84,37 @@ class Rule(models.Model):
 
     def __str__(self) -> str:
         return f"{self.code} v{self.version}"
+
+
+class AcceptedForm(models.Model):
+    """What a given word of a stimulus may be beside its own forms, for the vocabulary match.
+
+    Never rewritten: a form is taken back by a date, so that it is known by which list an answer was compared when.
+    """
+
+    stimulus = models.ForeignKey(Stimulus, on_delete=models.PROTECT, related_name="accepted_forms")
+    lemma = models.CharField(max_length=100)  # the given word
+    form = models.CharField(max_length=100)  # as it stands; a dictionary form stands for all its forms
+    version = models.PositiveIntegerField()  # the how manieth change of the stimulus's list added it
+    made_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
+    made_at = models.DateTimeField(default=timezone.now, editable=False)
+    retired_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["stimulus", "lemma", "form"],
+                condition=Q(retired_at__isnull=True),
+                name="acceptedform_one_live",
+            ),
+            models.UniqueConstraint(fields=["stimulus", "version"], name="acceptedform_unique_version"),
+            models.CheckConstraint(
+                condition=~Q(lemma="") & ~Q(form="") & Q(version__gte=1), name="acceptedform_says_something"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.lemma} → {self.form}"
 
 
 class Round(models.Model):

@@ -1,17 +1,19 @@
-"""What the judgements of a study come to: the labels of its answers by its raters."""
+"""What the judgements of a study come to: the labels of its answers, by its raters or by automatic judges."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.contrib.postgres.aggregates import StringAgg
+from django.db.models import F, Func, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast
 
 from corpus.models import Answer, Instrument, Sitting
 from corpus.tokens import is_refusal
-from scoring.consensus import Label, label, label_rule
-from scoring.models import Criterion, Judge, Judgement, Round, Rubric
+from scoring.bases import RATERS, Basis, heard
+from scoring.consensus import Label, label, label_automatic, label_rule
+from scoring.models import Criterion, Judgement, Round, Rubric
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +48,7 @@ class _Voices:
     adjudicated: dict[int, float] = field(default_factory=dict)
     adjudicated_mark: bool | None = None
     rules: dict[int, float] = field(default_factory=dict)
-
-
-# Whose judgements make labels on the basis "rater labels". Repeats, training, classifiers and models are other bases.
-HEARD = (
-    Q(round__purpose__in=[Round.Purpose.RATING, Round.Purpose.IMPORTED], judge__kind=Judge.Kind.RATER)
-    | Q(round__purpose=Round.Purpose.ADJUDICATION, judge__kind=Judge.Kind.RATER)
-    | Q(round__purpose=Round.Purpose.AUTOMATIC, judge__kind=Judge.Kind.RULE)
-)
-
-# Few ways of voting exist beside the number of answers, and a Label is a value: each is made once.
-_label = lru_cache(maxsize=4096)(label)
-_label_rule = lru_cache(maxsize=4096)(label_rule)
-_SILENCE = _Voices()
+    automatic: dict[int, dict[int, float]] = field(default_factory=dict)  # criterion → automatic judge → value
 
 
 def labels_of(
@@ -67,24 +57,26 @@ def labels_of(
     rubric: Rubric,
     answer_ids: Sequence[int] | None = None,
     counted: bool = True,
+    basis: Basis = RATERS,
     only_closed: bool = False,
 ) -> Labels:
-    """The labels by rater of an instrument's answers, of counted sittings only. Four queries, few instances.
+    """The labels of an instrument's answers on a basis, of counted sittings only. Four queries, few instances.
 
     A rater's latest live judgement in the study's rating rounds, imported ones among them, is their vote; an
-    adjudicator's latest one decides; a rule's one holds for its criterion. `answer_ids` narrows the answers;
-    `counted=False` takes the sittings of every standing but *withdrawn* (for a list, never for a score). `only_closed`
-    hears no rating that still goes on.
+    adjudicator's latest one decides; a rule's one holds for its criterion. Of an automatic judge, the latest live one
+    in the study's automatic rounds. `answer_ids` narrows the answers; `counted=False` takes the sittings of every
+    standing but *withdrawn* (for a list, never for a score). `only_closed` hears no rating
+    that still goes on.
     """
     criteria = tuple(rubric.criteria.all())
     answers = Answer.objects.filter(sitting__instrument=instrument, stimulus__is_practice=False)
-    heard = Round.objects.filter(study=instrument.study_id, rubric=rubric)
+    asked = Round.objects.filter(study=instrument.study_id, rubric=rubric)
     if only_closed:
         ongoing = Q(purpose=Round.Purpose.RATING, closed_at__isnull=True)
-        heard = heard.exclude(ongoing | Q(adjudicates__isnull=False, adjudicates__closed_at__isnull=True))
-    rounds = dict(heard.values_list("pk", "purpose"))
+        asked = asked.exclude(ongoing | Q(adjudicates__isnull=False, adjudicates__closed_at__isnull=True))
+    rounds = dict(asked.values_list("pk", "purpose"))
     judgements = Judgement.objects.filter(
-        HEARD, round__in=rounds, answer__sitting__instrument=instrument, retracted_at__isnull=True
+        heard(basis), round__in=rounds, answer__sitting__instrument=instrument, retracted_at__isnull=True
     )
     if counted:
         answers = answers.filter(sitting__standing=Sitting.Standing.COUNTED)
@@ -94,70 +86,112 @@ def labels_of(
     if answer_ids is not None:
         answers = answers.filter(pk__in=answer_ids)
         judgements = judgements.filter(answer__in=answer_ids)
-    voices = _voices(judgements, rounds)
+    said = _said(judgements)
+    voices = {packed: _voices(packed, rounds, frozenset(basis.judges)) for packed in {"", *said.values()}}
+    panel = None if basis.is_raters else _panel(voices.values())
     below = instrument.refusal_below
     rows = answers.order_by("pk").values_list("pk", "blind_id", "sitting_id", "stimulus_id", "outcome", "text")
-    return Labels(
-        criteria,
-        [
-            _labelled(*row, below=below, voices=voices.get(row[0], _SILENCE), criteria=criteria)
-            for row in rows.iterator(chunk_size=5_000)
-        ],
+    # Few ways of voting exist beside the number of answers: each is labelled once.
+    known: dict[tuple[str, str, bool], tuple[Label, ...]] = {}
+    found = []
+    for pk, blind_id, sitting, stimulus, outcome, text in rows.iterator(chunk_size=5_000):
+        is_refused = outcome == Answer.Outcome.DECLINED or (
+            outcome != Answer.Outcome.NO_VALID_REPLY and is_refusal(text, below)
+        )
+        way = (said.get(pk, ""), outcome, is_refused)
+        labels = known.get(way)
+        if labels is None:
+            no_reply = outcome == Answer.Outcome.NO_VALID_REPLY
+            labels = known[way] = _labels(voices[way[0]], criteria, panel, is_refused, no_reply)
+        found.append(LabelledAnswer(pk, blind_id, sitting, stimulus, outcome, is_refused, labels))
+    return Labels(criteria, found)
+
+
+def _said(judgements: QuerySet[Judgement]) -> dict[int, str]:
+    """What was said about each answer, packed into a text by the database: a tenth of the time that the rows take.
+
+    By time: what another tool recorded years ago and a file brought in today is the earlier vote.
+    """
+    one = Func(
+        Value(" "),
+        F("round_id"),
+        F("criterion_id"),
+        F("judge_id"),
+        F("value"),
+        Cast("not_attempt", IntegerField()),
+        function="concat_ws",
+        output_field=TextField(),
     )
+    packed = StringAgg(one, delimiter=",", order_by=("made_at", "pk"))
+    return dict(judgements.order_by().values_list("answer_id").annotate(said=packed))
 
 
-def _voices(judgements: QuerySet[Judgement], purposes: dict[int, str]) -> dict[int, _Voices]:
-    voices: dict[int, _Voices] = defaultdict(_Voices)
-    # By time: what another tool recorded years ago and a file brought in today is the earlier vote.
-    rows = judgements.order_by("made_at", "pk").values_list(
-        "round_id", "answer_id", "criterion_id", "judge_id", "value", "not_attempt"
-    )
-    for round_, answer, criterion, judge, value, mark in rows.iterator(chunk_size=20_000):
-        said, purpose = voices[answer], purposes[round_]
-        if purpose in (Round.Purpose.RATING, Round.Purpose.IMPORTED):
-            said.raters.setdefault(criterion, {})[judge] = value
-            said.marks[judge] = mark
-        elif purpose == Round.Purpose.ADJUDICATION:
-            said.adjudicated[criterion] = value
-            said.adjudicated_mark = mark
-        else:
-            said.rules[criterion] = value
-    return voices
+def _panel(voices: Iterable[_Voices]) -> dict[int, int]:
+    """How many of the basis's judges judge each criterion."""
+    judges: dict[int, set[int]] = defaultdict(set)
+    for said in voices:
+        for criterion, values in said.automatic.items():
+            judges[criterion].update(values)
+    return {criterion: len(known) for criterion, known in judges.items()}
 
 
-def _labelled(
-    pk: int,
-    blind_id: UUID,
-    sitting_id: int,
-    stimulus_id: int,
-    outcome: str,
-    text: str,
-    *,
-    below: int,
+def _voices(packed: str, purposes: dict[int, str], automatic: frozenset[int]) -> _Voices:
+    said = _Voices()
+    for one in packed.split(",") if packed else ():
+        round_, criterion, judge, value, mark = one.split(" ")
+        _hear(said, purposes[int(round_)], int(criterion), int(judge), float(value), mark == "1", automatic)
+    return said
+
+
+def _hear(
+    said: _Voices, purpose: str, criterion: int, judge: int, value: float, mark: bool, automatic: frozenset[int]
+) -> None:
+    if purpose in (Round.Purpose.RATING, Round.Purpose.IMPORTED):
+        said.raters.setdefault(criterion, {})[judge] = value
+        said.marks[judge] = mark
+    elif purpose == Round.Purpose.ADJUDICATION:
+        said.adjudicated[criterion] = value
+        said.adjudicated_mark = mark
+    elif judge in automatic:
+        said.automatic.setdefault(criterion, {})[judge] = value
+    else:
+        said.rules[criterion] = value
+
+
+def _labels(
     voices: _Voices,
     criteria: tuple[Criterion, ...],
-) -> LabelledAnswer:
-    no_reply = outcome == Answer.Outcome.NO_VALID_REPLY
-    refused = outcome == Answer.Outcome.DECLINED or (not no_reply and is_refusal(text, below))
+    panel: dict[int, int] | None,
+    is_refused: bool,
+    no_reply: bool,
+) -> tuple[Label, ...]:
+    """`panel` is None where raters are the basis."""
     marks = sum(voices.marks.values())
     labels = []
     for criterion in criteria:
         if criterion.kind == Criterion.Kind.RULE:
-            found = _label_rule(
+            found = label_rule(
                 voices.rules.get(criterion.pk),
                 not_attempt_votes=marks,
                 votes=len(voices.marks),
                 adjudicated_not_attempt=voices.adjudicated_mark,
-                is_refusal=refused,
+                is_refusal=is_refused,
+                no_valid_reply=no_reply,
+            )
+        elif panel is not None:
+            found = label_automatic(
+                voices.automatic.get(criterion.pk, {}).values(),
+                judges=panel.get(criterion.pk, 0),
+                is_refusal=is_refused,
                 no_valid_reply=no_reply,
             )
         else:
-            found = _label(
-                tuple(sorted(voices.raters.get(criterion.pk, {}).values())),
+            found = label(
+                voices.raters.get(criterion.pk, {}).values(),
                 adjudicated=voices.adjudicated.get(criterion.pk),
-                is_refusal=refused,
+                is_refusal=is_refused,
                 no_valid_reply=no_reply,
                 not_attempt_votes=marks,
             )
         labels.append(found)
-    return LabelledAnswer(pk, blind_id, sitting_id, stimulus_id, outcome, refused, tuple(labels))
+    return tuple(labels)

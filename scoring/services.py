@@ -2,15 +2,19 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError, transaction
+from django.db.models import F, FilteredRelation, Q
 from django.utils import timezone
 
 from corpus.models import Answer
+from scoring.accepted import accepted_forms_changed, accepted_forms_ensure, tasks_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric, Rule
 from scoring.rules import sequence_equal
-from studies.database import planned_cursor, violates
+from scoring.vocabulary import vocabulary_match
+from studies.database import joined_at_once, planned_cursor, violates
 from studies.models import Study
 
 PAPER_RUBRIC = "paper"
@@ -20,7 +24,9 @@ PAPER_CRITERIA = [
     ("logical", "Логично?", "Logical?", Criterion.Kind.JUDGED),
     ("order", "Естественный порядок слов?", "Natural word order?", Criterion.Kind.JUDGED),
     ("sequence", "Столько же слов?", "As many words?", Criterion.Kind.RULE),
+    ("vocabulary", "Те же слова?", "The same words?", Criterion.Kind.RULE),
 ]
+BESIDE_THE_SCORE = frozenset({"vocabulary"})  # the paper leaves it for future work
 
 # The original children's test, as the study's paper describes it: one point for a correct sentence, 0.5 where the word
 # order is broken, 0.25 for a missing, replaced or inserted word, a minor error of meaning or agrammatism, else 0.
@@ -66,6 +72,7 @@ def _rubric_ensure(slug: str, title: str, criteria: Sequence[tuple[str, str, str
                 question_en=en,
                 kind=kind,
                 scale=scale,
+                in_score=code not in BESIDE_THE_SCORE,
             )
             for position, (code, ru, en, kind) in enumerate(criteria, start=1)
         )
@@ -216,50 +223,104 @@ def reasons_blank(*, study: Study, answer_ids: Collection[int], blank: Callable[
     return changed
 
 
+# The judge of each criterion that is counted.
+RULE_JUDGES = {"sequence": "sequence_equal", "vocabulary": "vocabulary_match"}
+
+# A change that was being written while the rules read is dated before they read, by no more than this.
+UNSEEN = timedelta(minutes=2)
+BATCH = 5_000
+
+
 @transaction.atomic
 def rules_apply(*, study: Study, rubric: Rubric) -> int:
     """Let the counting rules judge every given answer of the study that they have not judged as it stands.
 
-    Idempotent and cheap: an answer whose text changed is judged anew. Returns how many judgements were written; none
-    where the rubric has no rule.
+    Idempotent and cheap: an answer whose text changed is judged anew, and one whose accepted forms did. Returns how
+    many judgements were written; none where the rubric has no rule.
     """
-    criterion = rubric.criteria.filter(code="sequence", kind=Criterion.Kind.RULE).first()
-    if criterion is None:
+    criteria = list(rubric.criteria.filter(code__in=RULE_JUDGES, kind=Criterion.Kind.RULE))
+    if not criteria:
         return 0
     # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
     # participant who begins, a call) does not wait for a results page.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    accepted_forms_ensure(study=study)
     round_, _ = Round.objects.get_or_create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=None)
-    judge = rule_judge(code="sequence_equal")
-    live = {
-        answer_id: (pk, value)
-        for pk, answer_id, value in Judgement.objects.filter(
-            round=round_, criterion=criterion, judge=judge, retracted_at__isnull=True
-        ).values_list("pk", "answer_id", "value")
-    }
+    begun = timezone.now()
+    judges = {criterion: rule_judge(code=RULE_JUDGES[criterion.code]) for criterion in criteria}
+    with joined_at_once():
+        todo = [_to_judge(study, round_, criterion, judge) for criterion, judge in judges.items()]
+    return sum(
+        _rule_apply(study, round_, criterion, judge, found, begun)
+        for (criterion, judge), found in zip(judges.items(), todo, strict=True)
+    )
+
+
+Found = tuple[int, int | None, float | None]  # an answer, and the judgement that it has with its value
+
+
+def _to_judge(study: Study, round_: Round, criterion: Criterion, judge: Judge) -> list[Found]:
+    """Answers not judged, or judged before the text or the stimulus's accepted forms changed. Two queries at most."""
+    own = FilteredRelation(
+        "judgements",
+        condition=Q(
+            judgements__round=round_,
+            judgements__criterion=criterion,
+            judgements__judge=judge,
+            judgements__retracted_at__isnull=True,
+        ),
+    )
+    answers = (
+        Answer.objects.filter(
+            sitting__instrument__study=study, outcome=Answer.Outcome.GIVEN, stimulus__is_practice=False
+        )
+        .annotate(own=own)
+        .filter(_unseen(study, criterion))
+        .order_by()
+        .values_list("pk", "own__pk", "own__value")
+    )
+    return list(answers)
+
+
+def _rule_apply(
+    study: Study, round_: Round, criterion: Criterion, judge: Judge, todo: Sequence[Found], begun: datetime
+) -> int:
+    """No query where nothing is to be done."""
+    tasks = tasks_of(study) if todo and criterion.code == "vocabulary" else {}
     fresh, stale = [], []
-    answers = Answer.objects.filter(
-        sitting__instrument__study=study, outcome=Answer.Outcome.GIVEN, stimulus__is_practice=False
-    ).values_list("pk", "text", "stimulus__original")
-    for pk, text, original in answers.iterator(chunk_size=5_000):
-        value = float(sequence_equal(text, original))
-        old = live.get(pk)
-        if old is None or old[1] != value:
-            fresh.append(Judgement(round=round_, answer_id=pk, criterion=criterion, judge=judge, value=value))
-        if old is not None and old[1] != value:
-            stale.append(old[0])
+    for start in range(0, len(todo), BATCH):
+        some = {pk: (old, value) for pk, old, value in todo[start : start + BATCH]}
+        texts = Answer.objects.filter(pk__in=some).values_list("pk", "stimulus_id", "text", "stimulus__original")
+        for pk, stimulus, text, original in texts:
+            old, old_value = some[pk]
+            value = float(vocabulary_match(text, tasks[stimulus]) if tasks else sequence_equal(text, original))
+            if old_value == value:
+                continue
+            if old is not None:
+                stale.append(old)
+            fresh.append(
+                Judgement(round=round_, answer_id=pk, criterion=criterion, judge=judge, value=value, made_at=begun)
+            )
     Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
-    Judgement.objects.bulk_create(fresh, batch_size=5_000)
+    Judgement.objects.bulk_create(fresh, batch_size=BATCH)
     return len(fresh)
+
+
+def _unseen(study: Study, criterion: Criterion) -> Q:
+    found = Q(own__isnull=True) | Q(revision__gt=1, own__made_at__lt=F("changed_at") + UNSEEN)
+    if criterion.code != "vocabulary":
+        return found
+    for stimulus, changed_at in accepted_forms_changed(study).items():
+        found |= Q(stimulus=stimulus, own__made_at__lt=changed_at)  # both under the lock of the study
+    return found
 
 
 @transaction.atomic
 def automatic_round_create(*, study: Study, rubric: Rubric, judge: Judge) -> Round:
-    """A round for one automatic judge's work, which no rater's label reads (see selectors.HEARD)."""
+    """A round for one automatic judge's work, which no rater's label reads (see bases.heard)."""
     return Round.objects.create(study=study, rubric=rubric, purpose=Round.Purpose.AUTOMATIC, judge=judge)
 
 
-@transaction.atomic
 def rule_judge(*, code: str, version: int = 1) -> Judge:
     rule = Rule.objects.select_related("judge").filter(code=code, version=version).first()
     if rule is None:

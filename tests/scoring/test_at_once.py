@@ -25,6 +25,6 @@ def test_the_first_results_of_two_studies_at_once_share_one_rule(cast: Cast) -> 
     for _ in range(5):
         with ThreadPoolExecutor(2) as pool:
             assert list(pool.map(apply, studies)) == [0, 0]
-        assert Rule.objects.count() == Judge.objects.count() == 1
+        assert Rule.objects.count() == Judge.objects.count() == 2
         Rule.objects.all().delete()
         Judge.objects.all().delete()

@@ -22,9 +22,9 @@ def values(built: Built, name: str) -> list:
 
 
 def test_labels_follow_the_votes(built):
-    assert values(built, "P1/1") == [1, 1, 1, 1]
-    assert values(built, "P1/2") == [1, 1, 0, 1]
-    assert values(built, "M2/1") == [1, 1, 0, 1]
+    assert values(built, "P1/1") == [1, 1, 1, 1, 1]
+    assert values(built, "P1/2") == [1, 1, 0, 1, 1]
+    assert values(built, "M2/1") == [1, 1, 0, 1, 1]
     grammatical = labels(built, "P1/2")["grammatical"]
     assert (grammatical.votes, grammatical.votes_for, grammatical.basis) == (3, 2, "majority")
 
@@ -38,7 +38,7 @@ def test_a_declined_answer_is_zero_by_the_refusal_rule(built):
 def test_too_few_words_are_a_refusal_whatever_the_votes(bare):
     bare.sitting("P1", {1: "не знаю"})  # two words, and the instrument asks for three
     bare.judge("P1/1", ALL)
-    assert values(bare, "P1/1") == [0, 0, 0, 0]
+    assert values(bare, "P1/1") == [0, 0, 0, 0, 0]
 
 
 def test_a_missing_reply_is_zero_and_not_a_refusal(built):
@@ -64,7 +64,7 @@ def test_a_majority_of_not_an_attempt_overrides_the_rule(built):
     # The text has four words like the original, so the rule alone would say 1.
     assert Judgement.objects.get(answer=built.answers["M3/1"], criterion__code="sequence").value == 1
     assert (found["sequence"].value, found["sequence"].basis) == (0, "not_attempt")
-    assert [label.value for label in found.values()] == [0, 0, 0, 0]
+    assert [label.value for label in found.values()] == [0, 0, 0, 0, 0]
 
 
 def test_only_raters_in_rating_rounds_vote(bare):
