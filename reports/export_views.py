@@ -1,3 +1,5 @@
+from collections.abc import Iterator
+
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
@@ -39,12 +41,16 @@ def export_file(request: SignedIn, slug: str, name: str) -> StreamingHttpRespons
     rubric = paper_rubric()
     rules_apply(study=study, rubric=rubric)  # see result_views.current_results
     for_excel = request.GET.get("for") == "excel"
-    pieces = stream(
-        export.columns(study, rubric),
-        export.rows(study, rubric),
-        for_excel=for_excel,
-        decimal_comma=get_language() == "ru",
-    )
+    pieces: Iterator[str] | Iterator[bytes]
+    if export.pieces is not None and not for_excel:
+        pieces = export.pieces(study, rubric)
+    else:
+        pieces = stream(
+            export.columns(study, rubric),
+            export.rows(study, rubric),
+            for_excel=for_excel,
+            decimal_comma=get_language() == "ru",
+        )
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name(study, name, for_excel)}.csv"'
     return response

@@ -15,6 +15,7 @@ from corpus.models import Answer, Sitting
 from corpus.tokens import is_refusal, word_tokens
 from llmruns.models import Call
 from reports import call_export, questionnaire_export
+from reports.judgement_copy import judgement_pieces
 from reports.judgement_exports import (
     PLACES,
     SKIPS,
@@ -179,6 +180,7 @@ class Export:
     columns: Callable[[Study | None, Rubric], Sequence[str]]  # None: of any study
     rows: Callable[[Study, Rubric], Rows]
     count: Callable[[Study, Rubric], int]
+    pieces: Callable[[Study, Rubric], Iterator[bytes]] | None = None  # the exact form, where the database writes it
 
 
 def _answers(study: Study) -> QuerySet[Answer]:
@@ -485,6 +487,7 @@ EXPORTS = {
             lambda study, rubric: JUDGEMENTS,
             judgement_rows,
             lambda study, rubric: _judgements(study).count(),
+            lambda study, rubric: judgement_pieces(study, _judgements(study), _judge_names(study), JUDGEMENTS),
         ),
         Export(
             "annotations",
@@ -499,6 +502,9 @@ EXPORTS = {
             lambda study, rubric: (*JUDGEMENTS, "retracted_at"),
             lambda study, rubric: judgement_rows_of(study, judged_ever(study), _judge_names(study), history=True),
             lambda study, rubric: judged_ever(study).count(),
+            lambda study, rubric: judgement_pieces(
+                study, judged_ever(study), _judge_names(study), (*JUDGEMENTS, "retracted_at"), history=True
+            ),
         ),
         Export(
             "places",

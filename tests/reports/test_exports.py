@@ -104,7 +104,7 @@ def test_withdrawn_judgements_are_left_out(built):
     after = rows(built, "judgements")
     assert len(after) == before - 3
     assert len(after) == Judgement.objects.filter(retracted_at=None).count()
-    assert {row["judge"] for row in after} == {"R1", "R2", "R3", "sequence_equal"}
+    assert {row["judge"] for row in after} == {"R1", "R2", "R3", "sequence_equal", "vocabulary_match"}
     assert {row["purpose"] for row in after} == {"rating", "adjudication", "automatic"}
 
 
