@@ -15,6 +15,7 @@ from annotation.models import Rater
 from corpus.api import SITTING_LOOKUPS, InstrumentFilters, PositionFilter, SittingFilters
 from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal, word_tokens
+from reports.choice import chosen_of
 from reports.exports import ANSWER_IMPORTED, EXPOSURE, GIVEN_AT
 from reports.judging_agreement import model_judge_names
 from reports.results_json import ResultsSerializer, results_document
@@ -449,15 +450,26 @@ class ScoresViewSet(StudyListViewSet, InstrumentViewSet):
         ]
 
 
+class ResultFilters(InstrumentFilters):
+    CHOICES = ("basis", "people")
+    basis = serializers.CharField(required=False, help_text="raters, or the numbers of automatic judges: judges-7-8")
+    people = serializers.CharField(required=False, help_text="all, or from:NAME of one survey")
+
+
 class ResultsViewSet(InstrumentViewSet):
     """The results page's table."""
 
     queryset = Instrument.objects.all()
     serializer_class = ResultsSerializer
+    filters = ResultFilters
     filtered = frozenset({"results"})
 
     @extend_schema(responses=ResultsSerializer)
     def results(self, request: Request, **kwargs: Any) -> Response:
         """People and models side by side: overall, by shuffled, by complexity, and for each stimulus."""
-        document = results_document(self.found())
+        rubric = self.judged_by
+        given = {name: str(self.chosen[name]) for name in ResultFilters.CHOICES if name in self.chosen}
+        chosen = chosen_of(given=given, study=self.study, instrument=self.instrument, rubric=rubric)
+        found = results_of(study=self.study, instrument=self.instrument, rubric=rubric, chosen=chosen)
+        document = results_document(found)
         return Response(ResultsSerializer(document, context=self.get_serializer_context()).data)

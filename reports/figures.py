@@ -1,6 +1,7 @@
-"""The paper's first figure: one Vega-Lite specification for the page and for files."""
+"""What the figures share, and the first of them: one Vega-Lite specification for the page and for files."""
 
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +11,7 @@ from django.template.defaultfilters import floatformat
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 
-from reports.selectors import Results
+from reports.selectors import Results, Row
 from scoring.formula import ModelScore, PeopleScore
 
 Theme = Literal["light", "dark"]
@@ -18,7 +19,7 @@ Theme = Literal["light", "dark"]
 # Okabe and Ito's blue and vermilion: told apart with every common colour blindness, and in grey by their shape.
 INK = {"light": "#212529", "dark": "#dee2e6"}
 GRID = {"light": "#dee2e6", "dark": "#3a4047"}
-BAR = {"light": "#4a8ab8", "dark": "#56a0d3"}
+BAR = {"light": "#4a8ab8", "dark": "#3a7ca8"}
 LINE = {"light": "#b3400a", "dark": "#ff8a4c"}
 
 NUMBERS = {
@@ -27,15 +28,37 @@ NUMBERS = {
 }
 WIDTH = 640
 VEGA_LITE = "6.4"
-FIGURE_COLUMNS = ("study", "simulated", "group", "n_sittings", "mean", "sd_over_runs", "majority", "low", "high")
+FIGURE_COLUMNS = (
+    "study",
+    "simulated",
+    "group",
+    "n_sittings",
+    "mean",
+    "sd_over_runs",
+    "majority",
+    "low",
+    "high",
+    "factor",
+    "level",
+    "n_stimuli",
+    "basis",
+    "people",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
+    """`mean` and `sd` are over runs; `majority` is drawn instead where it is given."""
+
     label: str
     mean: float
-    sd: float | None  # over runs
+    sd: float | None
     n: int
+    majority: float | None = None
+
+    @property
+    def value(self) -> float:
+        return self.mean if self.majority is None else self.majority
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,27 +75,58 @@ class FigureData:
     bars: list[Bar]
     line: Line | None
     not_drawn: list[tuple[str, str]]  # label and the code of the reason
+    notes: tuple[str, ...] = ()  # under the title, besides what the line is
+    is_majority: bool = False
 
 
 def figure_data(results: Results) -> FigureData:
     """All of it on the scale 0 to 1."""
     bars: list[Bar] = []
     missing: list[tuple[str, str]] = []
+    is_majority = results.chosen.choice.runs == "majority"
     for row in results.models:
-        score = row.scores[0]
-        if isinstance(score, ModelScore) and score.mean.norm is not None:
-            bars.append(Bar(row.label, score.mean.norm, score.sd.norm, score.n_scored))
+        found = model_bar(row, 0, is_majority=is_majority)
+        if isinstance(found, Bar):
+            bars.append(found)
         else:
-            missing.append((row.label, score.mean.reason))
-    bars.sort(key=lambda bar: -bar.mean)
-    return FigureData(_title(results), bars, _line(results), missing)
+            missing.append((row.label, found))
+    bars.sort(key=lambda bar: -bar.value)
+    return FigureData(
+        titled(results, _("%(study)s: people and models")),
+        bars,
+        _line(results),
+        missing,
+        notes_of(results),
+        is_majority,
+    )
 
 
-def _title(results: Results) -> list[str]:
+def model_bar(row: Row, cut: int, *, is_majority: bool) -> Bar | str:
+    """The bar of a model on a group of stimuli, or the code of the reason why there is none."""
+    score = row.scores[cut]
+    if not isinstance(score, ModelScore):
+        return "no_sittings"
+    drawn = score.majority if is_majority else score.mean
+    if drawn.norm is None:
+        return drawn.reason
+    mean = drawn.norm if score.mean.norm is None else score.mean.norm
+    sd = None if score.mean.norm is None else score.sd.norm
+    return Bar(row.label, mean, sd, score.n_scored, drawn.norm if is_majority else None)
+
+
+def titled(results: Results, title: str) -> list[str]:
     """In lines that a phone can show: Vega does not break them itself."""
-    title = _("%(study)s: people and models") % {"study": results.study.title}
-    lines = textwrap.wrap(title, 42, break_long_words=True)
+    lines = textwrap.wrap(title % {"study": results.study.title}, 42, break_long_words=True)
     return [_("SIMULATED DATA"), *lines] if results.study.simulated else lines
+
+
+def notes_of(results: Results) -> tuple[str, ...]:
+    """What a file must say of itself: the basis and the people, in lines that a phone can show."""
+    notes = [
+        _("Basis: %(basis)s") % {"basis": results.chosen.basis_name},
+        _("People: %(people)s") % {"people": results.chosen.people_name},
+    ]
+    return tuple(line for note in notes for line in textwrap.wrap(note, 56, break_long_words=True))
 
 
 def _line(results: Results) -> Line | None:
@@ -90,31 +144,48 @@ def _line(results: Results) -> Line | None:
 
 def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]:
     """Vega-Lite: a bar for each model, lying on its side so that names stay readable on a phone, and people's line."""
-    values = [
-        {"label": bar.label, "mean": bar.mean, "sd": bar.sd, "n": bar.n}
-        | ({} if bar.sd is None else {"from": max(0.0, bar.mean - bar.sd), "to": min(1.0, bar.mean + bar.sd)})
-        for bar in data.bars
-    ]
+    values = [bar_values(bar) for bar in data.bars]
     y = alt.Y("label:N", sort=[bar.label for bar in data.bars], title=None, axis=alt.Axis(labelLimit=150))
-    title = [_("Score from 0 to 1: mean over runs"), _("and standard deviation over runs")]
-    x = alt.X("mean:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
-    bars = _chart(values).encode(y=y)
-    whiskers = _chart([value for value in values if "from" in value]).encode(y=y)
+    title = axis_title(is_majority=data.is_majority)
+    x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
+    bars = chart_of(values).encode(y=y)
+    whiskers = chart_of([value for value in values if "from" in value]).encode(y=y)
     layers = [
         bars.mark_bar(color=BAR[theme], height={"band": 0.6}).encode(
-            x=x, tooltip=[_tip("label:N", _("Model")), *_tips(), _tip("n:Q", _("Runs"), "d")]
+            x=x, tooltip=[tip("label:N", _("Model")), *tips(data.is_majority), tip("n:Q", _("Runs"), "d")]
         ),
         whiskers.mark_rule(color=INK[theme], strokeWidth=1.5).encode(x=alt.X("from:Q", title=title), x2="to:Q"),
         *whisker_ends(whiskers, theme, title),
+        *(mean_points(whiskers, theme, title) if data.is_majority else []),
         *people_layers(data.line, theme, title),
     ]
     chart = alt.layer(*layers).properties(
         width=WIDTH,
         height={"step": 30} if data.bars else 40,
-        title=alt.TitleParams(text=data.title, subtitle=_subtitle(data), anchor="start", frame="bounds"),
+        title=alt.TitleParams(
+            text=data.title, subtitle=[*_subtitle(data), *data.notes], anchor="start", frame="bounds"
+        ),
     )
-    finished: dict[str, Any] = styled(chart, theme).to_dict()
+    finished: dict[str, Any] = styled(chart, theme).to_dict(validate=False)
     return finished
+
+
+def bar_values(bar: Bar) -> dict[str, Any]:
+    value = {"label": bar.label, "value": bar.value, "mean": bar.mean, "sd": bar.sd, "n": bar.n}
+    if bar.sd is None:
+        return value
+    return value | {"from": max(0.0, bar.mean - bar.sd), "to": min(1.0, bar.mean + bar.sd)}
+
+
+def axis_title(*, is_majority: bool) -> list[str]:
+    if is_majority:
+        return [_("Score from 0 to 1: majority over runs;"), _("dot and whisker: mean and SD over runs")]
+    return [_("Score from 0 to 1: mean over runs"), _("and standard deviation over runs")]
+
+
+def mean_points(whiskers: alt.Chart, theme: Theme, title: list[str]) -> list[alt.Chart]:
+    """Where the bar is the majority, the whisker's own middle: it is around the mean over runs."""
+    return [whiskers.mark_point(color=INK[theme], filled=True, size=25).encode(x=alt.X("mean:Q", title=title))]
 
 
 def whisker_ends(whiskers: alt.Chart, theme: Theme, title: list[str]) -> list[alt.Chart]:
@@ -126,40 +197,41 @@ def people_layers(line: Line | None, theme: Theme, title: list[str]) -> list[alt
     if line is None:
         return []
     value = {"mean": line.mean, "low": line.low, "high": line.high, "n": line.n}
-    chart = _chart([value])
+    chart = chart_of([value])
     layers = []
     if line.low is not None:
         band = chart.mark_rect(color=LINE[theme], opacity=0.15)
         layers.append(band.encode(x=alt.X("low:Q", title=title), x2="high:Q"))
     rule = chart.mark_rule(color=LINE[theme], strokeWidth=2, strokeDash=[6, 3])
-    tips = [_tip("mean:Q", _("People, mean"), ".3f"), _tip("n:Q", _("People"), "d")]
+    tips = [tip("mean:Q", _("People, mean"), ".3f"), tip("n:Q", _("People"), "d")]
     layers.append(rule.encode(x=alt.X("mean:Q", title=title), tooltip=tips))
     return layers
 
 
-def _chart(values: list[dict[str, Any]]) -> alt.Chart:
+def chart_of(values: list[dict[str, Any]]) -> alt.Chart:
     return alt.Chart(alt.Data(values=values))  # type: ignore[no-untyped-call]
 
 
-def _tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
+def tip(field: str, title: str, number_format: str | None = None) -> alt.Tooltip:
     return alt.Tooltip(field, title=title, format=number_format or alt.Undefined)
 
 
-def _tips() -> list[alt.Tooltip]:
-    return [_tip("mean:Q", _("Mean"), ".3f"), _tip("sd:Q", _("SD over runs"), ".3f")]
+def tips(is_majority: bool = False) -> list[alt.Tooltip]:
+    majority = [tip("value:Q", _("Majority"), ".3f")] if is_majority else []
+    return [*majority, tip("mean:Q", _("Mean"), ".3f"), tip("sd:Q", _("SD over runs"), ".3f")]
 
 
 def _subtitle(data: FigureData) -> list[str]:
     if data.line is None:
         return [_("No line: nobody has a score yet.")]
-    text = _("Dashed line: people, %(mean)s (n = %(n)s)") % {"mean": _number(data.line.mean), "n": data.line.n}
+    text = _("Dashed line: people, %(mean)s (n = %(n)s)") % {"mean": number(data.line.mean), "n": data.line.n}
     if data.line.low is None or data.line.high is None:
         return [text]
-    bounds = {"low": _number(data.line.low), "high": _number(data.line.high)}
+    bounds = {"low": number(data.line.low), "high": number(data.line.high)}
     return [text, _("band: 95 %% interval of their mean, %(low)s to %(high)s") % bounds]
 
 
-def _number(value: float) -> str:
+def number(value: float) -> str:
     return floatformat(value, 3)  # as the tables do it; number_format cuts instead of rounding
 
 
@@ -202,15 +274,28 @@ def drawn(specification: dict[str, Any], kind: Literal["svg", "png", "pdf"]) -> 
 
 def figure_rows(results: Results) -> list[list[Any]]:
     """The figure's data under FIGURE_COLUMNS, what is not drawn included: a missing figure is empty there."""
+    return cut_rows(results, [0])
+
+
+def cut_rows(results: Results, cuts: Iterable[int]) -> list[list[Any]]:
+    """Rows of results on groups of stimuli, under FIGURE_COLUMNS."""
     rows: list[list[Any]] = []
-    scale = len(results.criteria)
+    scale, study = len(results.criteria), results.study
     for row in results.rows:
-        score = row.scores[0]
-        head = [results.study.slug, results.study.simulated, row.label, score.n_scored, score.mean.norm]
-        if isinstance(score, ModelScore):
-            rows.append([*head, score.sd.norm, score.majority.norm, None, None])
-        else:
+        for place in cuts:
+            cut, score = results.groups[place], row.scores[place]
+            head = [study.slug, study.simulated, row.label, score.n_scored, score.mean.norm]
+            tail = [
+                cut.factor,
+                cut.value or None,
+                len(cut.stimuli),
+                results.chosen.choice.basis.key,
+                results.chosen.choice.people,
+            ]
+            if isinstance(score, ModelScore):
+                rows.append([*head, score.sd.norm, score.majority.norm, None, None, *tail])
+                continue
             interval = score.interval
             ends = [interval.low / scale, interval.high / scale] if interval else [None, None]
-            rows.append([*head, None, None, *ends])
+            rows.append([*head, None, None, *ends, *tail])
     return rows

@@ -1,20 +1,21 @@
-"""The results: one table and one figure, and the way from each number to its rows."""
+"""The results: tables and figures, and the way from each number to its rows."""
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
-from django.http import Http404, HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import render
-from django.utils.translation import get_language
 from django.views.decorators.http import require_safe
 
 from corpus.models import Complexity, Instrument
-from reports.csvfile import stream
+from reports.captions import caption, differences
+from reports.choice import chosen_of
+from reports.contrast_tables import breakdown_with_bands, by_criterion, contrast_rows, contrasts, worst_stimuli
 from reports.dashboard import outside_words
-from reports.export_views import file_name
-from reports.figures import FIGURE_COLUMNS, Theme, compiled, drawn, figure_data, figure_rows, specification
+from reports.figure_set import FIGURES
 from reports.model_facts import model_facts
 from reports.selectors import (
     AnswerFilter,
@@ -26,8 +27,8 @@ from reports.selectors import (
     row_labels,
     rubric_of,
 )
-from reports.tables import answer_rows, breakdown, overview, per_stimulus
-from reports.words import REASONS, STATES, differences
+from reports.tables import answer_rows, overview, per_stimulus
+from reports.words import CONTRAST_REASONS, REASONS, STATES
 from scoring.selectors import labels_of
 from scoring.services import rules_apply
 from studies.access import SignedIn, unblinded_study
@@ -35,6 +36,17 @@ from studies.models import Study
 
 PAGE_SIZE = 50
 FILES = {"svg": "image/svg+xml", "png": "image/png", "pdf": "application/pdf"}
+
+
+def figure_shown(results: Results, number: int) -> dict[str, Any]:
+    """What the page says around a figure."""
+    drawn = FIGURES[number].draw(results)
+    return {
+        "number": number,
+        "is_empty": drawn.is_empty,
+        "not_drawn": [(label, (REASONS | CONTRAST_REASONS)[reason]) for label, reason in drawn.not_drawn],
+        "caption": caption(results, number),
+    }
 
 
 def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrument], Instrument | None]:
@@ -53,15 +65,16 @@ def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrumen
     return known, next(iter(sat or known), None)
 
 
-def current_results(study: Study, instrument: Instrument) -> Results:
-    """The results, after the counting rules have seen every answer.
+def current_results(study: Study, instrument: Instrument, given: Mapping[str, str]) -> Results:
+    """The results that the parameters choose, after the counting rules have seen every answer.
 
     A GET starts nothing, and this writes: the rules are no work in the background but a part of the reading. They are
     cheap, idempotent, the same for whoever asks, and a result without them would lack a criterion (DESIGN, section 6).
     """
     rubric = rubric_of(instrument)
     rules_apply(study=study, rubric=rubric)
-    return results_of(study=study, instrument=instrument, rubric=rubric)
+    chosen = chosen_of(given=given, study=study, instrument=instrument, rubric=rubric)
+    return results_of(study=study, instrument=instrument, rubric=rubric, chosen=chosen)
 
 
 @login_required
@@ -71,8 +84,8 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
     instruments, instrument = instrument_shown(study, request)
     if instrument is None:
         return render(request, "reports/results.html", {"study": study})
-    found = current_results(study, instrument)
-    figure = figure_data(found)
+    found = current_results(study, instrument, request.GET.dict())
+    ranked, n_models = worst_stimuli(found)
     context = {
         "study": study,
         "instruments": instruments,
@@ -81,14 +94,17 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
         "outside": ", ".join(outside_words(people_outside(instrument))),
         "overview": overview(found),
         "model_facts": model_facts(found),
-        "breakdown": breakdown(found),
+        "breakdown": breakdown_with_bands(found),
         "per_stimulus": per_stimulus(found),
-        "figure": figure,
-        "not_drawn": [(label, REASONS[reason]) for label, reason in figure.not_drawn],
+        "by_criterion": by_criterion(found),
+        "contrasts": contrast_rows(found, contrasts(found)),
+        "worst": ranked,
+        "n_worst": n_models,
+        "figures": {f"figure{number}": figure_shown(found, number) for number in FIGURES},
         "files": list(FILES),
-        "differences": differences(
-            criteria=[criterion.code for criterion in found.criteria], refusal_below=instrument.refusal_below
-        ),
+        "chosen": found.chosen,
+        "query": urlencode({"instrument": instrument.pk, **found.chosen.choice.query}),
+        "differences": differences(found),
     }
     return render(request, "reports/results.html", context)
 
@@ -105,11 +121,17 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
     rules_apply(study=study, rubric=rubric)  # see current_results
     groups = row_labels(instrument)
     chosen = _chosen(request, groups)
-    answers, labels = answers_behind(instrument=instrument, rubric=rubric, chosen=chosen)
+    results = chosen_of(given=request.GET.dict(), study=study, instrument=instrument, rubric=rubric)
+    answers, labels = answers_behind(instrument=instrument, rubric=rubric, chosen=chosen, results=results)
     page = Paginator(answers, PAGE_SIZE).get_page(request.GET.get("page"))
     shown = list(page.object_list)
     if labels is None:
-        labels = labels_of(instrument=instrument, rubric=rubric, answer_ids=[answer.pk for answer in shown])
+        labels = labels_of(
+            instrument=instrument,
+            rubric=rubric,
+            answer_ids=[answer.pk for answer in shown],
+            basis=results.choice.basis,
+        )
     query = {key: value for key, value in request.GET.items() if key != "page"}
     context = {
         "study": study,
@@ -123,6 +145,7 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
         "complexities": Complexity.choices,
         "states": STATES.items(),
         "query": urlencode(query),
+        "results": results,
     }
     return render(request, "reports/result_answers.html", context)
 
@@ -149,45 +172,3 @@ def _chosen(request: HttpRequest, groups: dict[str, str]) -> AnswerFilter:
         complexity=given.get("complexity", ""),
         state=given.get("state", ""),
     )
-
-
-def _figure_results(request: SignedIn, slug: str) -> Results:
-    study = unblinded_study(request.user, slug)
-    _known, instrument = instrument_shown(study, request)
-    if instrument is None:
-        raise Http404
-    return current_results(study, instrument)
-
-
-@login_required
-@require_safe
-def figure_vega(request: SignedIn, slug: str) -> JsonResponse:
-    """The figure as Vega, for static/reports/figure.js to draw without eval."""
-    theme: Theme = "dark" if request.GET.get("theme") == "dark" else "light"
-    data = figure_data(_figure_results(request, slug))
-    return JsonResponse(compiled(specification(data, theme=theme)))
-
-
-@login_required
-@require_safe
-def figure_file(request: SignedIn, slug: str, kind: str) -> HttpResponse:
-    if kind not in FILES:
-        raise Http404
-    found = _figure_results(request, slug)
-    content = drawn(specification(figure_data(found)), kind)  # type: ignore[arg-type]
-    response = HttpResponse(content, content_type=FILES[kind])
-    way = "attachment" if "download" in request.GET else "inline"
-    response.headers["Content-Disposition"] = f'{way}; filename="{file_name(found.study, "figure1")}.{kind}"'
-    return response
-
-
-@login_required
-@require_safe
-def figure_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
-    found = _figure_results(request, slug)
-    for_excel = request.GET.get("for") == "excel"
-    pieces = stream(FIGURE_COLUMNS, figure_rows(found), for_excel=for_excel, decimal_comma=get_language() == "ru")
-    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
-    name = file_name(found.study, "figure1", for_excel)
-    response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'
-    return response

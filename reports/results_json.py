@@ -5,8 +5,8 @@ from typing import Any
 from rest_framework import serializers
 
 from corpus.models import Complexity, Respondent
+from reports.captions import differences
 from reports.selectors import Results, Row, people_outside
-from reports.words import differences
 from scoring.formula import Bounds, Group, MeanInterval, ModelScore, PeopleScore, Score, StimulusMean
 from studies.api import StudyRowSerializer
 
@@ -79,7 +79,8 @@ class ResultRowSerializer(serializers.Serializer):
 class ResultsSerializer(StudyRowSerializer):
     instrument = serializers.SlugField()
     instrument_version = serializers.IntegerField()
-    basis = serializers.CharField(help_text="whose labels are used")
+    basis = serializers.CharField(help_text="whose labels are used: rater_labels, or judges and their numbers")
+    people = serializers.CharField(help_text="which people: all, test (the test side of a split) or from:NAME")
     criteria = serializers.ListField(child=serializers.CharField(), help_text="codes of those in the score")
     n_pilot = serializers.IntegerField(help_text="sittings of people that only tried it out: in no row")
     n_excluded = serializers.IntegerField(help_text="sittings of people left out by a rule: in no row")
@@ -97,11 +98,12 @@ def results_document(results: Results) -> dict[str, Any]:
     return {
         "instrument": results.instrument.slug,
         "instrument_version": results.instrument.version,
-        "basis": "rater_labels",
+        "basis": "rater_labels" if results.chosen.choice.basis.is_raters else results.chosen.choice.basis.key,
+        "people": results.chosen.choice.people,
         "criteria": criteria,
         **{f"n_{standing}": outside.get(standing, 0) for standing in ("pilot", "excluded", "withdrawn")},
         "rows": [_row(results, row) for row in results.rows],
-        "differences": differences(criteria=criteria, refusal_below=results.instrument.refusal_below),
+        "differences": differences(results),
     }
 
 

@@ -4,13 +4,15 @@ from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.utils.translation import gettext as _
 
 from annotation.models import Campaign, Item
 from corpus.models import Answer, Instrument, Respondent, Sitting, Stimulus
 from llmruns.models import Run
+from reports.choice import Chosen, default_choice
 from scoring import formula
 from scoring.models import Round, Rubric
 from scoring.selectors import LabelledAnswer, Labels, labels_of
@@ -28,12 +30,15 @@ class Tally:
     n_undecided: int = 0
     n_refusals: int = 0
     n_no_reply: int = 0
+    # Labels on criteria beside the score: how many answers have which, by code and value.
+    beside: Counter[tuple[str, float | None]] = field(default_factory=Counter)
 
     def add(self, other: "Tally") -> None:
         self.n_answers += other.n_answers
         self.n_undecided += other.n_undecided
         self.n_refusals += other.n_refusals
         self.n_no_reply += other.n_no_reply
+        self.beside.update(other.beside)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,7 @@ class Row:
     tally: Tally
     scores: tuple[formula.PeopleScore | formula.ModelScore, ...]
     stimuli: Mapping[Hashable, formula.StimulusMean]
+    finished: tuple[formula.Sitting, ...]  # the sittings that the scores come from
 
     @property
     def is_people(self) -> bool:
@@ -79,6 +85,9 @@ class Results:
     groups: list[formula.Group]
     rows: list[Row]  # people first
     sittings: list[SittingRow]  # counted ones, finished or not
+    chosen: Chosen
+    beside: tuple[str, ...]  # codes of the criteria that are not in the score
+    memo: dict[str, Any] = field(default_factory=dict)  # what costs time and is asked for more than once
 
     @property
     def people(self) -> Row:
@@ -150,20 +159,25 @@ def scored_criteria(rubric: Rubric) -> tuple[formula.Criterion, ...]:
     )
 
 
-def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Results:
-    """People and models side by side, on the basis *rater labels*. Eight queries, whatever the number of answers."""
+def results_of(*, study: Study, instrument: Instrument, rubric: Rubric, chosen: Chosen | None = None) -> Results:
+    """People and models side by side. Eight queries, whatever the number of answers.
+
+    Without a choice on the basis *rater labels*, of all people, models by their mean over runs.
+    """
+    chosen = chosen or default_choice(instrument)
     criteria = scored_criteria(rubric)
     stimuli = list(instrument.stimuli.filter(is_practice=False))
     cuts = formula.stimulus_groups(formula.Stimulus(s.pk, s.complexity, s.shuffled) for s in stimuli)
-    answers, tallies = _answers_by_sitting(labels_of(instrument=instrument, rubric=rubric), criteria)
+    labels = labels_of(instrument=instrument, rubric=rubric, basis=chosen.choice.basis)
+    answers, tallies = _answers_by_sitting(labels, criteria)
     runs = {run.sitting_id: run for run in _runs_of(instrument)}
     groups = {PEOPLE: _Group(_("People"))}
-    labels = _model_labels(runs.values())
+    names = _model_labels(runs.values())
     for run in runs.values():
         experiment = run.experiment
         groups.setdefault(
             run_key(run),
-            _Group(labels[run_key(run)], experiment.pk, experiment.title, experiment.imported, experiment.runs_planned),
+            _Group(names[run_key(run)], experiment.pk, experiment.title, experiment.imported, experiment.runs_planned),
         )
     keys = [stimulus.pk for stimulus in stimuli]
     rows = []
@@ -171,6 +185,8 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
         own = runs.get(sitting.pk)
         if sitting.respondent.kind == Respondent.Kind.MODEL and own is None:
             continue  # a model's sitting outside an experiment has no planned number of runs to be judged by
+        if own is None and not is_chosen(sitting, chosen):
+            continue
         key = PEOPLE if own is None else run_key(own)
         is_finished = sitting.state == Sitting.State.FINISHED
         scored = formula.Sitting(sitting.respondent_id, is_finished, answers.get(sitting.pk, {}))
@@ -178,9 +194,16 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric) -> Resul
         groups[key].add(sitting, own, scored, tally)
         score = formula.sitting_score(scored, keys, criteria)
         rows.append(SittingRow(sitting, key, groups[key].label, own.ordinal if own else None, tally, score))
-    return Results(
-        study, instrument, criteria, stimuli, cuts, [_row(key, g, cuts, criteria) for key, g in groups.items()], rows
-    )
+    table = [_row(key, group, cuts, criteria) for key, group in groups.items()]
+    beside = tuple(criterion.code for criterion in labels.criteria if not criterion.in_score)
+    return Results(study, instrument, criteria, stimuli, cuts, table, rows, chosen, beside)
+
+
+def is_chosen(sitting: Sitting, chosen: Chosen) -> bool:
+    """Whether a person's sitting is of the people chosen."""
+    if chosen.respondents is not None:
+        return sitting.respondent_id in chosen.respondents
+    return chosen.choice.source in (None, sitting.source_label)
 
 
 def _runs_of(instrument: Instrument) -> QuerySet[Run]:
@@ -237,6 +260,7 @@ def _answers_by_sitting(
     labels: Labels, criteria: tuple[formula.Criterion, ...]
 ) -> tuple[dict[int, dict[Hashable, formula.AnswerScore]], dict[int, Tally]]:
     codes = [criterion.code for criterion in labels.criteria]
+    beside = [place for place, criterion in enumerate(labels.criteria) if not criterion.in_score]
 
     @cache  # of the few combinations of labels that there are
     def scored(values: tuple[float | None, ...]) -> formula.AnswerScore:
@@ -245,11 +269,15 @@ def _answers_by_sitting(
     answers: dict[int, dict[Hashable, formula.AnswerScore]] = defaultdict(dict)
     tallies: dict[int, Tally] = defaultdict(Tally)
     for answer in labels.answers:
-        score = scored(tuple(label.value for label in answer.labels))
-        answers[answer.sitting_id][answer.stimulus_id] = score
-        tallies[answer.sitting_id].add(
-            Tally(1, score.value is None, answer.is_refusal, answer.outcome == Answer.Outcome.NO_VALID_REPLY)
-        )
+        values = tuple([label.value for label in answer.labels])
+        score = answers[answer.sitting_id][answer.stimulus_id] = scored(values)
+        tally = tallies[answer.sitting_id]
+        tally.n_answers += 1
+        tally.n_undecided += score.value is None
+        tally.n_refusals += answer.is_refusal
+        tally.n_no_reply += answer.outcome == Answer.Outcome.NO_VALID_REPLY
+        for place in beside:
+            tally.beside[codes[place], values[place]] += 1
     return answers, tallies
 
 
@@ -271,6 +299,7 @@ def _row(key: str, group: _Group, cuts: list[formula.Group], criteria: tuple[for
         tally=group.tally,
         scores=tuple(scores),
         stimuli=formula.stimulus_means(group.finished, cuts[0].stimuli, criteria),
+        finished=tuple(group.finished),
     )
 
 
@@ -287,14 +316,16 @@ class AnswerFilter:
 
 
 def answers_behind(
-    *, instrument: Instrument, rubric: Rubric, chosen: AnswerFilter
+    *, instrument: Instrument, rubric: Rubric, chosen: AnswerFilter, results: Chosen | None = None
 ) -> tuple[QuerySet[Answer], Labels | None]:
     """The answers of finished counted sittings behind a number, and their labels where the choice needed them.
 
     No query, or the four of `labels_of` where `state` is chosen.
     """
     labels = None
+    results = results or default_choice(instrument)
     answers = Answer.objects.filter(
+        of_people_chosen(results),
         sitting__instrument=instrument,
         sitting__standing=Sitting.Standing.COUNTED,
         sitting__state=Sitting.State.FINISHED,
@@ -314,9 +345,19 @@ def answers_behind(
     if chosen.sitting is not None:
         answers = answers.filter(sitting=chosen.sitting)
     if chosen.state:
-        labels = labels_of(instrument=instrument, rubric=rubric)
+        labels = labels_of(instrument=instrument, rubric=rubric, basis=results.choice.basis)
         answers = answers.filter(pk__in=[a.pk for a in labels.answers if _is_in_state(a, chosen.state)])
     return answers.select_related("stimulus", "sitting__respondent").order_by("stimulus__position", "pk"), labels
+
+
+def of_people_chosen(chosen: Chosen) -> Q:
+    """As `is_chosen`; models are never narrowed."""
+    people = Q(sitting__respondent__kind=Respondent.Kind.HUMAN)
+    if chosen.respondents is not None:
+        return ~people | Q(sitting__respondent__in=list(chosen.respondents))
+    if chosen.choice.source is not None:
+        return ~people | Q(sitting__source_label=chosen.choice.source)
+    return Q()
 
 
 def _is_in_state(answer: LabelledAnswer, state: str) -> bool:

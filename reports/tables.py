@@ -59,7 +59,7 @@ class Table:
 
 def address(results: Results, **chosen: Any) -> str:
     """The list of the answers behind a number."""
-    chosen = {"instrument": results.instrument.pk, **chosen}
+    chosen = {"instrument": results.instrument.pk, **results.chosen.choice.query, **chosen}
     return reverse("result_answers", args=[results.study.slug]) + "?" + urlencode(chosen)
 
 
@@ -169,7 +169,7 @@ def answer_rows(answers: Iterable[Answer], labels: Labels) -> list[AnswerRow]:
     rows = []
     for answer in answers:
         found = known[answer.pk]
-        values = [label.value for label in found.labels]
+        values = [label.value for label, one in zip(found.labels, labels.criteria, strict=True) if one.in_score]
         total = None if None in values else sum(value for value in values if value is not None)
         rows.append(AnswerRow(answer, _label_cells(found), total))
     return rows

@@ -1,6 +1,5 @@
-"""Why a figure is not defined, in words; and the notes that travel with the results."""
+"""Why a figure is not defined, and other codes, in words."""
 
-from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 REASONS = {
@@ -27,6 +26,7 @@ BASES = {
     "not_attempt": gettext_lazy("not an attempt"),
     "majority": gettext_lazy("majority"),
     "rule": gettext_lazy("rule"),
+    "judge": gettext_lazy("automatic judge"),
     "undecided": gettext_lazy("undecided"),
 }
 
@@ -45,32 +45,25 @@ CUTS = {
     ("complexity", "hard"): gettext_lazy("hard"),
 }
 
+ERROR_WORDS = {
+    "inserted": gettext_lazy("word inserted"),
+    "missing": gettext_lazy("word left out"),
+    "replaced": gettext_lazy("word replaced"),
+    "left_as_given": gettext_lazy("left as given"),
+    "pronoun": gettext_lazy("pronoun not changed"),
+    "aspect": gettext_lazy("aspect not changed"),
+    "number": gettext_lazy("number not changed"),
+    "suppletion": gettext_lazy("other stem not found"),
+}
 
-def differences(*, criteria: list[str], refusal_below: int) -> list[str]:
-    """What is decided here and not in the paper; shown with every figure."""
-    return [
-        _("The labels are those of the raters; the paper scores models with classifiers trained on such labels."),
-        _(
-            "The score from 0 to 1 is S divided by the number of criteria. That the paper's 0.728 is this figure is "
-            "inferred: it prints no score above 1."
-        ),
-        _("The criteria in the score: %(criteria)s.") % {"criteria": ", ".join(criteria)},
-        _(
-            "An answer of fewer than %(words)s words, or a declined one, is 0 on every criterion, and so is a model's "
-            "missing reply. That is our rule: the paper keeps refusals in the data and does not say how they score."
-        )
-        % {"words": refusal_below},
-        _("People are all counted participants; the paper's line is its 33 people of the test split (594 answers)."),
-        _(
-            "Bars are means over runs, comparable with single people; the paper takes each criterion by majority over "
-            "the runs first, which lifts the score. That figure stands beside it in the table."
-        ),
-        _(
-            "Whiskers are the standard deviation over a model's runs (n − 1). The band around the line is the 95 % "
-            "bootstrap interval of the people's mean: the two are not the same thing and must not be compared."
-        ),
-        _(
-            "A sitting with an undecided label has no score and is in no mean; the bounds say where the mean of all "
-            "finished sittings lies."
-        ),
-    ]
+FORM_FAULTS = {
+    "not_given": gettext_lazy("Nothing was accepted: the stimulus does not give this word."),
+    "not_a_word": gettext_lazy("Nothing was accepted: an accepted form is one word."),
+    "known": gettext_lazy("This form is accepted already."),
+}
+
+CONTRAST_REASONS = {
+    "no_people": gettext_lazy("no person has a score"),
+    "no_band": gettext_lazy("a band has no mean"),
+    "no_runs": gettext_lazy("no run has a score"),
+}

@@ -169,7 +169,7 @@ def test_instruments_surveys_rounds_models(ready: Ready) -> None:
     assert (survey["n_started"], survey["n_finished"], survey["n_left"]) == (1, 1, 0)
     rounds = {row["purpose"]: row for row in ready.everything("rounds/")}
     assert rounds["adjudication"]["adjudicates"] == rounds["rating"]["round"]
-    assert [row["criterion"] for row in rounds["rating"]["criteria"]][-1] == "sequence"
+    assert [row["criterion"] for row in rounds["rating"]["criteria"]][-2:] == ["sequence", "vocabulary"]
     (model,) = ready.everything("models/")
     assert (model["model"], model["model_requested"], model["key_variable"]) == ("Model M", "m-1", "")
 
@@ -219,7 +219,7 @@ def test_filters_narrow(ready: Ready, query: str, names: set[str]) -> None:
 
 def test_filters_of_judgements(ready: Ready) -> None:
     rows = ready.everything("judgements/?judge_kind=rule&position=1")
-    assert {row["judge"] for row in rows} == {"sequence_equal"}
+    assert {row["judge"] for row in rows} == {"sequence_equal", "vocabulary_match"}
     rows = ready.everything(f"judgements/?answer={ready.built.answers['P1/2'].blind_id}&criterion=order&purpose=rating")
     assert [(row["judge"], row["value"]) for row in rows] == [("R1", 0), ("R2", 0), ("R3", 1)]
     rows = ready.everything(f"scores/?kind=model&run_id={ready.built.experiment.runs.get(ordinal=2).pk}")

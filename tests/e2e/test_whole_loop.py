@@ -206,7 +206,7 @@ def see_results(researcher: Person) -> None:
     page.get_by_text("Close the campaign").click()
     researcher.press("Close the campaign")
     page.goto("/studies/loop/results/")
-    expect(page.locator("svg.marks, canvas.marks, .vega-embed svg, #figure svg").first).to_be_visible()
+    expect(page.locator("svg.marks, canvas.marks, .figure svg").first).to_be_visible()
     row = page.get_by_role("row").filter(has_text="Local").first
     # Every answer is its original; a ninth of the orders is judged unusual. 0.25 of a point in four, at most.
     expect(row).to_contain_text(re.compile(r"0\.9\d\d|1\.000"))

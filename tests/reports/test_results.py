@@ -14,7 +14,7 @@ from scoring.services import judgements_retract, rules_apply
 from studies.services import blinding_impose
 from tests.reports.conftest import ALL, RIGHT, SECOND, Built, add_model, add_run
 
-PAGES = ["results", "result_answers", "figure_vega", "figure_csv", "exports", "study_dashboard"]
+PAGES = ["results", "result_answers", "figures_vega", "figure_vega", "figure_csv", "exports", "study_dashboard"]
 
 
 def results(built: Built):
@@ -256,7 +256,9 @@ def rows_of(built: Built):
     return built.cast.client(built.cast.alice).get(address).context["rows"]
 
 
-@pytest.mark.parametrize("name", ["home", "study_dashboard", "results", "result_answers", "exports", "figure_vega"])
+@pytest.mark.parametrize(
+    "name", ["home", "study_dashboard", "results", "result_answers", "exports", "figures_vega", "errors"]
+)
 def test_queries_do_not_grow_with_the_answers(bare, name):
     add_model(bare)
     add_run(bare, 1, {1: RIGHT[1]})

@@ -1,0 +1,115 @@
+"""What a researcher chooses of the results: basis, people, runs."""
+
+import pytest
+from django.urls import reverse
+from rest_framework.test import APIClient
+
+from corpus.models import Sitting
+from reports.choice import Choice, chosen_of
+from reports.selectors import results_of
+from scoring.services import rules_apply
+from tests.reports.conftest import ALL, RIGHT, Built, add_model, add_run
+from tests.scoring.test_bases import automatic
+
+LIKED = {"grammatical": 1, "logical": 1, "order": 1}
+
+
+def page(built: Built, query: str = "", name: str = "results"):
+    return built.cast.client(built.cast.alice).get(reverse(name, args=["ours"]) + f"?{query}")
+
+
+def found(built: Built, **given):
+    rules_apply(study=built.cast.study, rubric=built.rubric)
+    chosen = chosen_of(given=given, study=built.cast.study, instrument=built.instrument, rubric=built.rubric)
+    return results_of(study=built.cast.study, instrument=built.instrument, rubric=built.rubric, chosen=chosen)
+
+
+def test_a_judge_as_basis(bare):
+    bare.sitting("P", RIGHT)
+    for number in (1, 2, 3):
+        bare.judge(f"P/{number}", ALL)
+    judge = automatic(bare, {f"P/{number}": LIKED | {"order": 0} for number in (1, 2, 3)})
+    assert found(bare).people.scores[0].mean.value == 4
+    other = found(bare, basis=f"judges-{judge}")
+    assert other.people.scores[0].mean.value == 3
+    text = page(bare, f"basis=judges-{judge}").content.decode()
+    assert f"classifier {judge}" in text
+    # Every link keeps the choice, so that a number opens the rows that it comes from.
+    link = page(bare, f"basis=judges-{judge}").context["overview"][0].norm.href
+    assert f"basis=judges-{judge}" in link
+    assert "automatic judge" in bare.cast.client(bare.cast.alice).get(link).content.decode()
+
+
+def test_people_of_one_survey(bare):
+    bare.sitting("P1", RIGHT)
+    bare.sitting("P2", RIGHT, source_label="survey & two")
+    add_model(bare, runs=1)
+    add_run(bare, 1, RIGHT)
+    assert (found(bare).people.n_sittings, found(bare).models[0].n_sittings) == (2, 1)
+    one = found(bare, people="from:survey & two")
+    assert (one.people.n_sittings, one.models[0].n_sittings) == (1, 1)
+    assert one.chosen.people_name == "survey & two"
+    text = page(bare, "people=from:survey+%26+two")
+    assert text.context["overview"][0].sittings.value == 1
+    rows = bare.cast.client(bare.cast.alice).get(text.context["overview"][0].sittings.href).context["rows"]
+    assert {row.answer.sitting.source_label for row in rows} == {"survey & two"}
+
+
+def test_the_test_side_narrows_people(bare, monkeypatch):
+    bare.sitting("P1", RIGHT)
+    sitting = bare.sitting("P2", RIGHT)
+    judge = automatic(bare, {"P1/1": LIKED})
+    monkeypatch.setattr(
+        "reports.choice.test_sides", lambda judges: [frozenset({sitting.respondent_id})] if judges else []
+    )
+    other = found(bare, basis=f"judges-{judge}")
+    assert [row.sitting.pk for row in other.sittings] == [sitting.pk]
+    assert other.chosen.choice == Choice(other.chosen.choice.basis, "test", "mean")
+    assert found(bare).people.n_sittings == 2
+
+
+def test_majority_is_drawn_when_chosen(built):
+    query = f"instrument={built.instrument.pk}&runs=majority"
+    text = page(built, query).content.decode()
+    assert "more than half of the planned runs, as in the paper" in text
+    assert found(built, runs="majority").chosen.choice.runs == "majority"
+
+
+@pytest.mark.parametrize(
+    "query", ["basis=judges-1", "basis=odd", "people=from:nowhere", "people=test", "people=odd", "runs=best"]
+)
+@pytest.mark.parametrize("name", ["results", "figures_vega", "figure_csv", "result_answers"])
+def test_what_does_not_exist_is_not_found(built, query, name):
+    assert page(built, query, name).status_code == 404
+
+
+def test_a_rater_is_no_automatic_judge(built):
+    """Judgements of an open campaign's rater cannot be picked out as a basis of their own."""
+    rater = built.raters[0].judge_id
+    assert page(built, f"basis=judges-{rater}").status_code == 404
+
+
+def test_withdrawn_and_excluded_people_are_in_no_subset(bare):
+    bare.sitting("P1", RIGHT)
+    bare.sitting("P2", RIGHT, source_label="second", standing=Sitting.Standing.EXCLUDED)
+    options = [option.key for option in found(bare).chosen.people]
+    assert options == ["all"]
+    assert page(bare, "people=from:second").status_code == 404
+
+
+def test_the_api_takes_the_same_choice(bare):
+    bare.sitting("P", RIGHT)
+    for number in (1, 2, 3):
+        bare.judge(f"P/{number}", ALL)
+    judge = automatic(bare, {f"P/{number}": LIKED | {"order": 0} for number in (1, 2, 3)})
+    client = APIClient()
+    client.force_authenticate(bare.cast.alice)
+
+    def asked(query: str) -> dict:
+        return client.get(f"/api/v1/studies/ours/results/?{query}").json()
+
+    assert (asked("")["basis"], asked("")["people"]) == ("rater_labels", "all")
+    other = asked(f"basis=judges-{judge}")
+    assert other["basis"] == f"judges-{judge}"
+    assert other["rows"][0]["cuts"][0]["mean"]["score"] == 3
+    assert client.get("/api/v1/studies/ours/results/?basis=judges-77").status_code == 404
