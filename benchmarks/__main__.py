@@ -3,7 +3,18 @@
 import importlib
 import sys
 
-NAMES = ["participants", "raters", "runs", "run_pages", "agreement", "agreement_page", "opening", "compose", "scoring"]
+NAMES = [
+    "participants",
+    "raters",
+    "runs",
+    "run_pages",
+    "agreement",
+    "agreement_page",
+    "opening",
+    "compose",
+    "scoring",
+    "results",
+]
 TOOLS = ["pictures"]  # no measurement; only by name
 
 
