@@ -7,6 +7,7 @@ from rest_framework.test import APIClient
 from corpus.models import Sitting
 from reports.choice import Choice, chosen_of
 from reports.selectors import results_of
+from scoring.models import Classifier, Split
 from scoring.services import rules_apply
 from tests.reports.conftest import ALL, RIGHT, Built, add_model, add_run
 from tests.scoring.test_bases import automatic
@@ -55,17 +56,27 @@ def test_people_of_one_survey(bare):
     assert {row.answer.sitting.source_label for row in rows} == {"survey & two"}
 
 
-def test_the_test_side_narrows_people(bare, monkeypatch):
-    bare.sitting("P1", RIGHT)
-    sitting = bare.sitting("P2", RIGHT)
-    judge = automatic(bare, {"P1/1": LIKED})
-    monkeypatch.setattr(
-        "reports.choice.test_sides", lambda judges: [frozenset({sitting.respondent_id})] if judges else []
+def test_with_a_classifier_people_are_those_of_its_test_side(bare):
+    trained = bare.sitting("P1", RIGHT)
+    tested = bare.sitting("P2", RIGHT)
+    bare.sitting("P3", RIGHT)  # came after the split: on neither side
+    add_model(bare, runs=1)
+    add_run(bare, 1, RIGHT)
+    judge = automatic(bare, {f"P{one}/{number}": LIKED for one in (1, 2, 3) for number in (1, 2, 3)})
+    study = bare.cast.study
+    split = Split.objects.create(study=study, seed=1, people_hash="x")
+    split.sides.create(respondent=trained.respondent, trains=True)
+    split.sides.create(respondent=tested.respondent, trains=False)
+    Classifier.objects.create(
+        judge_id=judge, study=study, rubric=bare.rubric, split=split, title="Baseline one", recipe="baseline"
     )
     other = found(bare, basis=f"judges-{judge}")
-    assert [row.sitting.pk for row in other.sittings] == [sitting.pk]
+    assert [row.sitting.pk for row in other.sittings if row.key == "people"] == [tested.pk]
+    assert other.models[0].n_sittings == 1  # models are never narrowed
     assert other.chosen.choice == Choice(other.chosen.choice.basis, "test", "mean")
-    assert found(bare).people.n_sittings == 2
+    assert other.chosen.basis_name == "Baseline one"
+    assert found(bare).people.n_sittings == 3
+    assert page(bare, f"basis=judges-{judge}&people=all").status_code == 404
 
 
 def test_majority_is_drawn_when_chosen(built):

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
     dependencies = [
         ("corpus", "0007_instrument_revision"),
-        ("scoring", "0005_judge_rounds"),
+        ("scoring", "0006_vocabulary"),
         ("studies", "0001_initial"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
