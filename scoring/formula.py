@@ -407,10 +407,15 @@ def _criterion_majority(values: Sequence[float | None], criterion: Criterion) ->
 
 
 def _bootstrap(scored: Sequence[Sequence[float]], resamples: int, confidence: float, seed: int) -> MeanInterval | None:
-    """The interval of the mean over all sittings, `scored` being those of each respondent."""
+    """The interval of the mean over all sittings, `scored` being those of each respondent.
+
+    The same respondents in another order give the same interval: a dataset that has left out who came first, and is
+    read back, shows the very figure.
+    """
     size = len(scored)
     if size < 2 or resamples < 1:
         return None
+    scored = sorted(sorted(own) for own in scored)
     sums = np.array([math.fsum(own) for own in scored])
     counts = np.array([len(own) for own in scored], dtype=np.float64)
     random = np.random.default_rng(seed)
