@@ -1,0 +1,158 @@
+"""The only writer of releases. A row is made first, then its archive; withdrawal recalls it."""
+
+from datetime import timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+from django.utils import timezone
+
+from corpus.models import Answer
+from reports.models import Release, ReleaseMember
+from reports.releases.archive import file_sha256
+from reports.releases.building import Built, release_write
+from reports.releases.files import coming_file, file_keep, release_file_delete, release_path
+from reports.releases.policy import Policy
+from reports.releases.selection import published, still_published
+from reports.selectors import instruments_of, rubric_of
+from scoring.services import rules_apply
+from studies.models import Study, User
+from studies.services import audit_record
+
+State = Release.State
+STALE = timedelta(minutes=2)
+"""Who makes a release and has shown no life for so long is dead; another may begin it anew."""
+AT_ONCE = 5_000
+"""Answers up to which a release is made within the request: it takes a few seconds."""
+
+
+class ReleaseEmptyError(Exception):
+    """Nobody's answers may be published: nothing was made."""
+
+
+class ReleaseUnderWayError(Exception):
+    """Another release of the study is being made: one follows the other."""
+
+
+class ReleaseOvertakenError(Exception):
+    """While it was made somebody took their answers back, or another worker took over: nothing was stored."""
+
+
+@transaction.atomic
+def release_begin(*, study: Study, policy: Policy, actor: User | None, note: str = "") -> Release:
+    """A release that waits to be made. What it is to hold beyond the answers is fixed from here on.
+
+    Raises ReleaseEmptyError, ReleaseUnderWayError.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=study.pk)
+    if Release.objects.filter(study=study, state__in=[State.WAITING, State.BUILDING]).exists():
+        raise ReleaseUnderWayError
+    if not published(study).exists():
+        raise ReleaseEmptyError
+    last = Release.objects.filter(study=study).order_by("-number").first()
+    number = last.number + 1 if last else 1
+    release = Release(study=study, number=number, policy=policy.as_json(), note=note, made_by=actor)
+    if last is not None:
+        release.salt = last.salt
+    release.save()
+    detail = {"number": release.number, "policy": release.policy}
+    audit_record(actor=actor, study=study, action="release_begin", target=release, detail=detail)
+    return release
+
+
+def release_build(*, release_id: int) -> bool:
+    """Make the archive of a release that waits. Twice at once, or once more after it is done, does nothing.
+
+    False: there was nothing to do. Raises ReleaseOvertakenError.
+    """
+    attempt = _claim(release_id)
+    if attempt is None:
+        return False
+    release = Release.objects.select_related("study").get(pk=release_id)
+    offered = Release.objects.filter(study=release.study_id, state__in=[State.READY, State.RECALLED])
+    release.replaces = offered.order_by("-number").first()
+    try:
+        _rules_apply(release.study)
+        with coming_file() as (path, stream):
+            built = release_write(release, stream, beat=lambda: _beat(release_id, attempt))
+            stream.flush()
+            release.sha256, release.size = file_sha256(path), path.stat().st_size
+            # The name says the hash, so that a dead attempt's file is never taken for this one's.
+            file_keep(path, stream, release_path(release))
+        try:
+            _finish(release, attempt, built)
+        except BaseException:
+            release_file_delete(release)
+            raise
+    except Exception as error:
+        _fail(release_id, attempt, error)
+        raise
+    return True
+
+
+def _rules_apply(study: Study) -> None:
+    for rubric in {rubric_of(instrument) for instrument in instruments_of(study)}:
+        rules_apply(study=study, rubric=rubric)
+
+
+def _claim(release_id: int) -> int | None:
+    free = Q(state=State.WAITING) | Q(state=State.BUILDING, beat_at__lt=timezone.now() - STALE)
+    taken = Release.objects.filter(free, pk=release_id).update(
+        state=State.BUILDING, attempt=F("attempt") + 1, beat_at=timezone.now(), problem=""
+    )
+    return Release.objects.values_list("attempt", flat=True).get(pk=release_id) if taken else None
+
+
+def _beat(release_id: int, attempt: int) -> None:
+    """Raises ReleaseOvertakenError where another has taken over."""
+    mine = Release.objects.filter(pk=release_id, attempt=attempt, state=State.BUILDING)
+    if not mine.update(beat_at=timezone.now()):
+        raise ReleaseOvertakenError
+
+
+@transaction.atomic
+def _finish(release: Release, attempt: int, built: Built) -> None:
+    """The study's lock is the one that a withdrawal takes: whoever took back meanwhile is seen here.
+
+    Raises ReleaseOvertakenError.
+    """
+    study = Study.objects.select_for_update(no_key=True).get(pk=release.study_id)
+    mine = Release.objects.select_for_update(of=("self",)).filter(pk=release.pk, attempt=attempt, state=State.BUILDING)
+    if mine.first() is None or not still_published(study, built.people):
+        raise ReleaseOvertakenError
+    ReleaseMember.objects.bulk_create(
+        [ReleaseMember(release=release, respondent_id=pk) for pk in sorted(built.people)], batch_size=5_000
+    )
+    release.state, release.counts = State.READY, built.counts
+    release.files = [one.as_json() for one in built.files]
+    release.content_sha256, release.beat_at = built.content_sha256, None
+    fields = ["state", "replaces", "counts", "files", "content_sha256", "sha256", "size", "beat_at"]
+    release.save(update_fields=fields)
+    detail = {"number": release.number, "sha256": release.sha256, "content_sha256": release.content_sha256}
+    audit_record(actor=release.made_by, study=study, action="release_ready", target=release, detail=detail)
+
+
+def _fail(release_id: int, attempt: int, error: Exception) -> None:
+    overtaken = isinstance(error, ReleaseOvertakenError)
+    Release.objects.filter(pk=release_id, attempt=attempt, state=State.BUILDING).update(
+        state=State.FAILED, problem="overtaken" if overtaken else type(error).__name__, beat_at=None
+    )
+
+
+def is_large(study: Study) -> bool:
+    """One query."""
+    return Answer.objects.filter(sitting__in=published(study).values("pk")).count() > AT_ONCE
+
+
+def releases_recall(*, respondent_id: int) -> int:
+    """Stop offering every release that holds this person's answers, and delete their archives.
+
+    Within the caller's transaction, which holds the study's lock. The files go when it has been committed. A successor
+    is made by a researcher, who sees what would be in it. Returns how many were recalled.
+    """
+    held = Release.objects.filter(state=State.READY, members__respondent=respondent_id).select_for_update(of=("self",))
+    recalled = list(held)
+    for release in recalled:
+        release.state, release.recalled_at = State.RECALLED, timezone.now()
+        release.save(update_fields=["state", "recalled_at"])
+        transaction.on_commit(lambda release=release: release_file_delete(release))  # type: ignore[misc]
+    return len(recalled)
