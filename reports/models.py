@@ -35,7 +35,6 @@ class Release(models.Model):
     sha256 = models.CharField(max_length=64, blank=True)  # of the archive
     size = models.PositiveBigIntegerField(null=True)
     attempt = models.PositiveIntegerField(default=0)  # how often it was begun; an older attempt stores nothing
-    beat_at = models.DateTimeField(null=True)  # the last sign of life of whoever makes it
     problem = models.TextField(blank=True)  # why it failed
     made_by = models.ForeignKey(User, on_delete=models.PROTECT, null=True, related_name="+")
     made_at = models.DateTimeField(auto_now_add=True)

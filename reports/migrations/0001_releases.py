@@ -70,7 +70,6 @@ class Migration(migrations.Migration):
                 ('sha256', models.CharField(blank=True, max_length=64)),
                 ('size', models.PositiveBigIntegerField(null=True)),
                 ('attempt', models.PositiveIntegerField(default=0)),
-                ('beat_at', models.DateTimeField(null=True)),
                 ('problem', models.TextField(blank=True)),
                 ('made_at', models.DateTimeField(auto_now_add=True)),
                 ('recalled_at', models.DateTimeField(null=True)),

@@ -4,9 +4,10 @@ import csv
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, BinaryIO
 
 from django.db import connection, transaction
@@ -14,7 +15,7 @@ from django.db import connection, transaction
 from corpus.models import Respondent
 from reports.models import Release
 from reports.releases import card
-from reports.releases.archive import ArchiveWriter, Written, sums_text
+from reports.releases.archive import LINE_END, ArchiveWriter, Written, sums_text
 from reports.releases.layout import CHANGES, CODEBOOK, DESCRIPTION, FORMAT, MANIFEST, README, SUMS, TABLES, Table
 from reports.releases.policy import Policy
 from reports.releases.selection import left_out
@@ -29,14 +30,14 @@ class Built:
     people: set[int]  # respondents whose answers are in it
 
 
-def release_write(release: Release, target: BinaryIO, *, beat: Callable[[], None] = lambda: None) -> Built:
+def release_write(release: Release, target: BinaryIO) -> Built:
     """Write the archive. Every table is of one moment; the same facts and the same release give the same bytes."""
     with snapshot():
         study = release.study
         facts = Facts(study, Policy.from_json(release.policy), release.salt)
         counts = counts_of(facts)
         about = card.About(release, facts, counts)
-        writer = ArchiveWriter(target, beat=beat)
+        writer = ArchiveWriter(target)
         writer.text(DESCRIPTION, as_json(card.description(about)))
         writer.text(README, card.readme(about))
         writer.text(CHANGES, card.changes(about))
@@ -74,7 +75,7 @@ def _cell(value: Any, kind: str) -> Any:
         return json.dumps(value.value, ensure_ascii=False, sort_keys=True)
     if kind == "json" and value is not None:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)
-    return value
+    return format(value, "f") if isinstance(value, Decimal) else value
 
 
 def counts_of(facts: Facts) -> dict[str, Any]:
@@ -99,7 +100,7 @@ def counts_of(facts: Facts) -> dict[str, Any]:
 def codebook() -> str:
     """Every column of every file, as docs/releases.md has it."""
     buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer, lineterminator="\n")
+    writer = csv.writer(buffer, lineterminator=LINE_END)
     writer.writerow(card.CODEBOOK_HEADER)
     for table in TABLES.values():
         for column in table.columns:

@@ -1,9 +1,10 @@
 """The only writer of releases. A row is made first, then its archive; withdrawal recalls it."""
 
-from datetime import timedelta
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from django.db import transaction
-from django.db.models import F, Q
+from django.db import connection, transaction
+from django.db.models import F
 from django.utils import timezone
 
 from corpus.models import Answer
@@ -19,8 +20,7 @@ from studies.models import Study, User
 from studies.services import audit_record
 
 State = Release.State
-STALE = timedelta(minutes=2)
-"""Who makes a release and has shown no life for so long is dead; another may begin it anew."""
+LOCK = 0x4C5252  # the advisory locks of releases: whoever makes one holds its lock, and a dead one holds none
 AT_ONCE = 5_000
 """Answers up to which a release is made within the request: it takes a few seconds."""
 
@@ -60,33 +60,52 @@ def release_begin(*, study: Study, policy: Policy, actor: User | None, note: str
 
 
 def release_build(*, release_id: int) -> bool:
-    """Make the archive of a release that waits. Twice at once, or once more after it is done, does nothing.
+    """Make the archive of a release that waits, or of one whose maker has died. Safe to repeat, and twice at once.
 
     False: there was nothing to do. Raises ReleaseOvertakenError.
     """
-    attempt = _claim(release_id)
-    if attempt is None:
-        return False
+    with _made_here(release_id) as is_mine:
+        attempt = _claim(release_id) if is_mine else None
+        if attempt is None:
+            return False
+        try:
+            _build(release_id, attempt)
+        except Exception as error:
+            _fail(release_id, attempt, error)
+            raise
+    return True
+
+
+def _build(release_id: int, attempt: int) -> None:
+    """Raises ReleaseOvertakenError."""
     release = Release.objects.select_related("study").get(pk=release_id)
     offered = Release.objects.filter(study=release.study_id, state__in=[State.READY, State.RECALLED])
     release.replaces = offered.order_by("-number").first()
+    _rules_apply(release.study)
+    with coming_file() as (path, stream):
+        built = release_write(release, stream)
+        stream.flush()
+        release.sha256, release.size = file_sha256(path), path.stat().st_size
+        file_keep(path, stream, release_path(release))
     try:
-        _rules_apply(release.study)
-        with coming_file() as (path, stream):
-            built = release_write(release, stream, beat=lambda: _beat(release_id, attempt))
-            stream.flush()
-            release.sha256, release.size = file_sha256(path), path.stat().st_size
-            # The name says the hash, so that a dead attempt's file is never taken for this one's.
-            file_keep(path, stream, release_path(release))
-        try:
-            _finish(release, attempt, built)
-        except BaseException:
-            release_file_delete(release)
-            raise
-    except Exception as error:
-        _fail(release_id, attempt, error)
+        _finish(release, attempt, built)
+    except BaseException:
+        release_file_delete(release)
         raise
-    return True
+
+
+@contextmanager
+def _made_here(release_id: int) -> Iterator[bool]:
+    """Whether this process alone makes the release; the lock ends with the connection, however the process ends."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", [LOCK, release_id])
+        (is_mine,) = cursor.fetchone()
+    try:
+        yield is_mine
+    finally:
+        if is_mine:
+            with connection.cursor() as cursor:
+                cursor.execute("SELECT pg_advisory_unlock(%s, %s)", [LOCK, release_id])
 
 
 def _rules_apply(study: Study) -> None:
@@ -95,18 +114,10 @@ def _rules_apply(study: Study) -> None:
 
 
 def _claim(release_id: int) -> int | None:
-    free = Q(state=State.WAITING) | Q(state=State.BUILDING, beat_at__lt=timezone.now() - STALE)
-    taken = Release.objects.filter(free, pk=release_id).update(
-        state=State.BUILDING, attempt=F("attempt") + 1, beat_at=timezone.now(), problem=""
+    taken = Release.objects.filter(pk=release_id, state__in=[State.WAITING, State.BUILDING]).update(
+        state=State.BUILDING, attempt=F("attempt") + 1, problem=""
     )
     return Release.objects.values_list("attempt", flat=True).get(pk=release_id) if taken else None
-
-
-def _beat(release_id: int, attempt: int) -> None:
-    """Raises ReleaseOvertakenError where another has taken over."""
-    mine = Release.objects.filter(pk=release_id, attempt=attempt, state=State.BUILDING)
-    if not mine.update(beat_at=timezone.now()):
-        raise ReleaseOvertakenError
 
 
 @transaction.atomic
@@ -124,8 +135,8 @@ def _finish(release: Release, attempt: int, built: Built) -> None:
     )
     release.state, release.counts = State.READY, built.counts
     release.files = [one.as_json() for one in built.files]
-    release.content_sha256, release.beat_at = built.content_sha256, None
-    fields = ["state", "replaces", "counts", "files", "content_sha256", "sha256", "size", "beat_at"]
+    release.content_sha256 = built.content_sha256
+    fields = ["state", "replaces", "counts", "files", "content_sha256", "sha256", "size"]
     release.save(update_fields=fields)
     detail = {"number": release.number, "sha256": release.sha256, "content_sha256": release.content_sha256}
     audit_record(actor=release.made_by, study=study, action="release_ready", target=release, detail=detail)
@@ -134,7 +145,7 @@ def _finish(release: Release, attempt: int, built: Built) -> None:
 def _fail(release_id: int, attempt: int, error: Exception) -> None:
     overtaken = isinstance(error, ReleaseOvertakenError)
     Release.objects.filter(pk=release_id, attempt=attempt, state=State.BUILDING).update(
-        state=State.FAILED, problem="overtaken" if overtaken else type(error).__name__, beat_at=None
+        state=State.FAILED, problem="overtaken" if overtaken else type(error).__name__
     )
 
 
