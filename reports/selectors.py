@@ -207,9 +207,9 @@ def is_chosen(sitting: Sitting, chosen: Chosen) -> bool:
 
 
 def _runs_of(instrument: Instrument) -> QuerySet[Run]:
-    """The runs that count: an import that was put aside makes no row."""
+    """The runs that count, in the order in which they were launched: an import that was put aside makes no row."""
     runs = Run.objects.filter(experiment__instrument=instrument).exclude(sitting__standing=Sitting.Standing.EXCLUDED)
-    return runs.select_related("experiment", "config")
+    return runs.select_related("experiment", "config").order_by("pk")
 
 
 def people_outside(instrument: Instrument) -> dict[str, int]:
