@@ -69,9 +69,7 @@ class ReleaseMember(models.Model):
     respondent = models.ForeignKey(Respondent, on_delete=models.PROTECT, related_name="released_in")
 
     class Meta:
-        constraints = [
-            models.UniqueConstraint(fields=["respondent", "release"], name="releasemember_once_per_release")
-        ]
+        constraints = [models.UniqueConstraint(fields=["respondent", "release"], name="releasemember_once_per_release")]
 
     def __str__(self) -> str:
         return f"{self.respondent_id} in {self.release_id}"

@@ -49,10 +49,7 @@ def survey_restore(
         actor=actor,
     )
     participants = Participant.objects.bulk_create(
-        [
-            Participant(respondent=one, survey=survey, digest=secret_digest(secrets.token_urlsafe(32)))
-            for one in people
-        ],
+        [Participant(respondent=one, survey=survey, digest=secret_digest(secrets.token_urlsafe(32))) for one in people],
         batch_size=BATCH,
     )
     documents = [one for one in (survey.consent_document, survey.publication_document) if one is not None]
@@ -66,9 +63,7 @@ def survey_restore(
     by_respondent: Mapping[int, Participant] = {one.respondent_id: one for one in participants}
     QuestionResponse.objects.bulk_create(
         [
-            QuestionResponse(
-                participant=by_respondent[one.respondent.pk], question=made[one.code], value=one.value
-            )
+            QuestionResponse(participant=by_respondent[one.respondent.pk], question=made[one.code], value=one.value)
             for one in responses
         ],
         batch_size=BATCH,

@@ -104,7 +104,9 @@ def codebook() -> str:
     writer.writerow(card.CODEBOOK_HEADER)
     for table in TABLES.values():
         for column in table.columns:
-            writer.writerow([table.path, column.name, column.kind, "yes" if column.may_be_empty else "no", column.meaning])
+            writer.writerow(
+                [table.path, column.name, column.kind, "yes" if column.may_be_empty else "no", column.meaning]
+            )
     return buffer.getvalue()
 
 
@@ -123,4 +125,3 @@ def manifest(about: card.About) -> dict[str, Any]:
 
 def as_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True) + "\n"
-

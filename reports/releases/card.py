@@ -106,21 +106,21 @@ def readme(about: About) -> str:
         f"Authors: {about.policy.authors}." if about.policy.authors else "",
         "## What is in it",
         "\n".join(f"- `{table.path}`: {table.about}" for table in TABLES.values()),
-        f"Every column is described in `{CODEBOOK}`. An empty cell is a missing value, never 0. Files join on `answer`, and on "
-        "`respondent`, `instrument`, `instrument_version` and `sitting`. A file without rows has its header.",
+        f"Every column is described in `{CODEBOOK}`. An empty cell is a missing value, never 0. Files join on `answer`, "
+        "and on `respondent`, `instrument`, `instrument_version` and `sitting`. A file without rows has its header.",
         "## Who is in it",
         _who(about),
         "## What is not in it",
         _what_not(about),
         "## How to read the figures",
-        "Labels are those of the raters: the refusal rule, else the adjudicator's decision, else more than half of two or "
-        "more votes, else undecided. A sitting with an undecided label has no score but bounds. With runs of a model, "
-        "the published study's score is by majority over the planned runs; the mean over runs is the one to compare with "
-        "single people. Rows stand in a random order that says nothing of when anybody took part.",
+        "Labels are those of the raters: the refusal rule, else the adjudicator's decision, else more than half of two "
+        "or more votes, else undecided. A sitting with an undecided label has no score but bounds. With runs of a "
+        "model, the published study's score is by majority over the planned runs; the mean over runs is the one to "
+        "compare with single people. People stand in a random order that says nothing of when they took part.",
         _open(about),
         "## Checking and using it",
-        f"`sha256sum -c {SUMS}` checks the files. `{MANIFEST}` says what this release holds, for programs. Luria makes a "
-        "study of this archive again: `manage.py release_import FILE.zip`.",
+        f"`sha256sum -c {SUMS}` checks the files. `{MANIFEST}` says what this release holds, for programs. Luria makes "
+        "a study of this archive again: `manage.py release_import FILE.zip`.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -161,7 +161,9 @@ def _open(about: About) -> str:
     if not rounds:
         return ""
     named = ", ".join(map(str, rounds))
-    return f"**Rating was going on** when this release was made (round {named}): later votes may change labels and scores."
+    return (
+        f"**Rating was going on** when this release was made (round {named}): later votes may change labels and scores."
+    )
 
 
 def changes(about: About) -> str:

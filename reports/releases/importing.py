@@ -1,4 +1,4 @@
-"""A study made again from a release: all of it or nothing, and only where it comes to the labels that the release states.
+"""A study made again from a release: all of it or nothing, and only if it comes to the labels that the release states.
 
 The order is that of the layers: the test, who took it, what models were asked, how it was judged. At the end labels and
 scores are counted here and compared with those in the file, so that a dataset whose rows were changed by a hand that
@@ -12,7 +12,6 @@ from typing import Any, BinaryIO, TypeVar
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-
 
 from annotation.models import Rater
 from annotation.restoring import RestoredCampaign, campaign_restore, raters_restore
@@ -472,7 +471,11 @@ def _model(row: Record) -> RestoredModel:
 
 
 def _question(row: Record) -> Question:
-    if not isinstance(row["wording"], dict) or not isinstance(row["options"], list) or not isinstance(row["end_labels"], dict):
+    if (
+        not isinstance(row["wording"], dict)
+        or not isinstance(row["options"], list)
+        or not isinstance(row["end_labels"], dict)
+    ):
         raise ArchiveRefusedError("value", f"questions: {row['question'][:40]}")
     return Question(
         position=row["position"],

@@ -125,7 +125,9 @@ TABLES = {
             _optional("text", "text", "the answer as received; empty unless `given`"),
             _optional("words", "integer", "word tokens in the text"),
             _column("refusal", "truth", "declined, or fewer words than the instrument's limit"),
-            _optional("duration_ms", "integer", "from the first showing to the first submission; if released, and so the next"),
+            _optional(
+                "duration_ms", "integer", "from the first showing to the first submission; if released, and so the next"
+            ),
             _optional("first_key_ms", "integer", "from the first showing to the first key"),
             _optional("away_ms", "integer", "how long the page was hidden or another window in front"),
             _optional("pastes", "integer", "how often something was pasted"),
@@ -143,7 +145,9 @@ TABLES = {
             _optional("top_p", "number", "likewise"),
             _optional("max_output_tokens", "integer", "likewise"),
             _column("extra_body", "json", "further parameters that were sent as they are"),
-            _optional("accepts", "json", "which parameters the model takes, where the catalogue knew; others were not sent"),
+            _optional(
+                "accepts", "json", "which parameters the model takes, where the catalogue knew; others were not sent"
+            ),
         ),
         _table(
             "prices",
@@ -173,7 +177,9 @@ TABLES = {
             _column("prompt", "text", "name of the prompt"),
             _column("prompt_version", "integer", "its version"),
             _column("runs_planned", "integer", "runs of each model; the majority is over these"),
-            _column("max_attempts", "integer", "replies that may miss the format before the outcome is `no_valid_reply`"),
+            _column(
+                "max_attempts", "integer", "replies that may miss the format before the outcome is `no_valid_reply`"
+            ),
             _column("experiment_state", "text", "`running`, `paused`, `finished` or `cancelled`"),
             _column("imported", "truth", "whether its calls were made elsewhere and came in as a file"),
             _optional("launched_on", "date", "the day of its launch"),
@@ -219,7 +225,9 @@ TABLES = {
             _optional("belongs_to", "integer", "of an adjudication or a repeat: the round that it decides or repeats"),
             _optional("criteria", "json", "codes of the criteria that raters were asked; empty: not a campaign"),
             _optional("raters_per_answer", "integer", "how many were asked for"),
-            _optional("identical", "text", "answers with one text judged `once` or `separately`; empty: not a campaign"),
+            _optional(
+                "identical", "text", "answers with one text judged `once` or `separately`; empty: not a campaign"
+            ),
             _column("closed", "truth", "whether it was closed when the release was made"),
             _optional("labels_version", "integer", "version of the frozen labels; empty: not frozen"),
             _optional("labels_sha256", "text", "digest of the chain of frozen labels in the installation of origin"),
@@ -235,8 +243,14 @@ TABLES = {
             _column("value", "number", "the judgement, on the criterion's scale"),
             _column("not_attempt", "truth", "the rater saw no attempt at the task; the value is then 0"),
             _optional("confidence", "number", "how sure the judge was, 0 to 1, where it says so"),
-            _optional("shared_from", "uuid", "of a copy: the answer with the same text at which the judgement was given"),
-            _column("order", "integer", "the judgements of one answer in the order in which they were made; the latest stands"),
+            _optional(
+                "shared_from", "uuid", "of a copy: the answer with the same text at which the judgement was given"
+            ),
+            _column(
+                "order",
+                "integer",
+                "the judgements of one answer in the order in which they were made; the latest stands",
+            ),
         ),
         _table(
             "labels",

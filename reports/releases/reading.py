@@ -83,7 +83,9 @@ def _manifest(data: bytes) -> dict[str, Any]:
         raise ArchiveRefusedError("no_manifest", MANIFEST)
     if found["format"] != FORMAT:
         raise ArchiveRefusedError("format", str(found["format"]))
-    if not is_storable(json.dumps(found, ensure_ascii=False)) or not re.fullmatch(r"[-a-zA-Z0-9_]{1,60}", study["slug"]):
+    if not is_storable(json.dumps(found, ensure_ascii=False)) or not re.fullmatch(
+        r"[-a-zA-Z0-9_]{1,60}", study["slug"]
+    ):
         raise ArchiveRefusedError("no_manifest", MANIFEST)
     return found
 

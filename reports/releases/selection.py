@@ -4,7 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 from uuid import UUID, uuid5
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from corpus.models import Respondent, Sitting
 from studies.models import Study
@@ -20,28 +20,36 @@ def published(study: Study) -> QuerySet[Sitting]:
     A person who is still working has not yet decided what their answers are; a model's unfinished run is in, for it
     says that something is missing.
     """
-    models = Sitting.objects.filter(
-        instrument__study=study, respondent__kind=Respondent.Kind.MODEL, standing=Sitting.Standing.COUNTED
-    ).filter(run__isnull=False)
-    people = _people(study).filter(standing=Sitting.Standing.COUNTED, agreed=True).exclude(state=Sitting.State.OPEN)
-    return Sitting.objects.filter(pk__in=people.values("pk")) | Sitting.objects.filter(pk__in=models.values("pk"))
-
-
-def _people(study: Study) -> QuerySet[Sitting]:
-    agreed = Consent.objects.filter(
-        participant__respondent=OuterRef("respondent"),
-        participant__withdrawn_at__isnull=True,
-        document__study=study,
-        document__purpose=Purpose.PUBLICATION,
+    people = (
+        Sitting.objects.filter(_agreed(study), instrument__study=study, respondent__kind=Respondent.Kind.HUMAN)
+        .filter(standing=Sitting.Standing.COUNTED)
+        .exclude(state=Sitting.State.OPEN)
     )
-    people = Sitting.objects.filter(instrument__study=study, respondent__kind=Respondent.Kind.HUMAN)
-    return people.annotate(agreed=Exists(agreed))
+    models = Sitting.objects.filter(
+        instrument__study=study,
+        respondent__kind=Respondent.Kind.MODEL,
+        standing=Sitting.Standing.COUNTED,
+        run__isnull=False,
+    )
+    return Sitting.objects.filter(Q(pk__in=people.values("pk")) | Q(pk__in=models.values("pk")))
+
+
+def _agreed(study: Study) -> Exists:
+    return Exists(
+        Consent.objects.filter(
+            participant__respondent=OuterRef("respondent"),
+            participant__withdrawn_at__isnull=True,
+            document__study=study,
+            document__purpose=Purpose.PUBLICATION,
+        )
+    )
 
 
 def left_out(study: Study) -> dict[str, int]:
     """How many sittings of people are not in, by reason. One query."""
     counts: Counter[str] = Counter()
-    for standing, state, agreed in _people(study).values_list("standing", "state", "agreed"):
+    people = Sitting.objects.filter(instrument__study=study, respondent__kind=Respondent.Kind.HUMAN)
+    for standing, state, agreed in people.values_list("standing", "state", _agreed(study)):
         if standing != Sitting.Standing.COUNTED:
             counts[standing] += 1
         elif state == Sitting.State.OPEN:

@@ -11,14 +11,14 @@ from django.db.models import Count, Max, Min, Q, QuerySet, Sum
 
 from annotation.models import Campaign, LabelVersion, Rater
 from annotation.selectors import criteria_asked
-from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.models import Answer, Instrument, Respondent
 from corpus.tokens import is_refusal, word_tokens
 from llmruns.models import Call, Experiment, ModelConfig, Price, Run
 from reports.exports import EXPOSURE, LABELS, SCORES, label_rows, score_rows
 from reports.releases.policy import Policy, Questionnaire
 from reports.releases.selection import Alias, published
 from reports.selectors import rubric_of
-from scoring.models import Criterion, Judge, Judgement, Round, Rubric
+from scoring.models import Judge, Judgement, Round, Rubric
 from scoring.services import paper_rubric
 from studies.models import Study
 from surveys.models import Exposure, Participant, Question, QuestionResponse
@@ -332,7 +332,7 @@ def _calls(facts: Facts) -> Iterator[Row]:
     state = Call.State
     replies = [state.OK, state.BAD_REPLY]
     counted = {
-        row.pop("run"): row
+        row["run"]: row
         for row in Call.objects.filter(run__in=[run.pk for run in facts.runs.values()])
         .order_by()
         .values("run")
@@ -465,9 +465,7 @@ def _judgements(facts: Facts) -> Iterator[Row]:
 def _labels(facts: Facts) -> Iterator[Row]:
     rows = [dict(zip(LABELS, row, strict=True)) for row in label_rows(facts.study, paper_rubric())]
     released = [row | {"answer": facts.blind[row["answer"]]} for row in rows if row["answer"] in facts.blind]
-    places = {
-        (rubric.pk, one.code): one.position for rubric in _rubrics_of(facts) for one in rubric.criteria.all()
-    }
+    places = {(rubric.pk, one.code): one.position for rubric in _rubrics_of(facts) for one in rubric.criteria.all()}
     order = {code: position for (_rubric, code), position in places.items()}
     for row in sorted(released, key=lambda one: (one["answer"], order[one["criterion"]])):
         yield [row[name] for name in ("answer", "criterion", "label", "basis", "votes", "votes_for", "reason")]

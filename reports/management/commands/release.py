@@ -56,7 +56,9 @@ class Command(BaseCommand):
         try:
             shutil.copyfile(release_path(release), out)
         except OSError as error:
-            raise CommandError(f"Release {release.number} is made, but not copied to {out}: {error.strerror}.") from error
+            raise CommandError(
+                f"Release {release.number} is made, but not copied to {out}: {error.strerror}."
+            ) from error
         counts = release.counts
         self.stdout.write(
             f"Release {release.number} of {study.slug}{' (simulated)' if study.simulated else ''}: "
