@@ -1,6 +1,6 @@
 """Raters and campaigns of a published dataset: closed, with what raters did and nothing of when."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.models import Campaign, Item, Place, Rater, Seat
-from annotation.versions import labels_freeze
+from annotation.versions import decision_change, labels_freeze, version_add
 from corpus.display import display_text
 from corpus.models import Answer
 from corpus.tokens import is_refusal
@@ -45,7 +45,8 @@ def campaign_restore(
 ) -> Campaign:
     """The closed campaign of a round that has its judgements, with its labels frozen anew.
 
-    `answers` come with their stimulus and instrument. Answers that shared a judgement stand at the one it was given
+    The adjudicator's judgements come after it: `decisions_restore`. `answers` come with stimulus and instrument; every
+    answer of which there is a judgement is among them. Answers that shared a judgement stand at the one it was given
     for. Some ten queries, and one insert per 5,000 rows.
     """
     judged = Judgement.objects.filter(round=given.round)
@@ -74,6 +75,28 @@ def campaign_restore(
     _places(campaign, items, pairs)
     labels_freeze(campaign=campaign, actor=actor)
     return campaign
+
+
+@transaction.atomic
+def decisions_restore(*, campaign: Campaign, actor: User | None) -> int:
+    """A version of the frozen labels for each decision of the adjudicator, as if made here. Returns how many.
+
+    Its judgements are there already. A few queries for each decision.
+    """
+    live = Judgement.objects.filter(round__adjudicates=campaign.round_id, retracted_at__isnull=True)
+    decided: dict[tuple[int, int], list[Judgement]] = defaultdict(list)
+    for one in live.select_related("criterion", "shared_from").order_by("pk"):
+        origin = one.shared_from.answer_id if one.shared_from else one.answer_id
+        decided[origin, one.judge_id].append(one)
+    items = {one.answer_id: one for one in campaign.items.select_related("answer")}
+    raters = {one.judge_id: one for one in Rater.objects.filter(study=campaign.study_id)}
+    for (answer, judge), judgements in decided.items():
+        others = {one.answer_id for one in judgements} - {answer}
+        change = decision_change(
+            item=items[answer], rater=raters[judge], judgements=judgements, retracted=[], sharing=others
+        )
+        version_add(campaign=campaign, change=change, actor=actor)
+    return len(decided)
 
 
 def _items(

@@ -19,6 +19,7 @@ from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.quoting import Quoted
 from corpus.services import sitting_withdraw, standing_reasons_blank
 from llmruns.removal import judged_answers_remove
+from reports.releases.services import releases_recall
 from scoring.classifiers.services import classifiers_flag_withdrawn
 from scoring.services import reasons_blank
 from studies.models import Study, User
@@ -92,8 +93,12 @@ def _drafts(found: Withdrawal) -> int:
     return drafts_discard(study=found.study) + judgement_drafts_discard(study=found.study)
 
 
-# In this order; each returns how many rows it changed, for the log. What does not exist yet has no step: frozen
-# releases (a successor without the person replaces them). Whoever brings one of these tables adds its step here.
+def _releases(found: Withdrawal) -> int:
+    return releases_recall(respondent_id=found.participant.respondent_id, blank=found.quoted.out_of, study=found.study)
+
+
+# In this order; each returns how many rows it changed, for the log. Whoever brings a table that holds what a
+# participant wrote adds its step here.
 STEPS: tuple[tuple[str, Step], ...] = (
     ("sittings", _sittings),
     ("campaign_answers", _campaigns),
@@ -102,6 +107,7 @@ STEPS: tuple[tuple[str, Step], ...] = (
     ("notes", _notes),
     ("participant", _participant),
     ("import_drafts", _drafts),
+    ("releases", _releases),
 )
 
 

@@ -6,7 +6,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
-# What has been given out stays on record as it was: of a ready release only that it is recalled is ever written.
+# What has been given out stays on record as it was: of a ready release only that it is recalled is ever written, and
+# its note, from which a withdrawal takes a person's words.
 KEPT = """
 CREATE FUNCTION reports_release_kept() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -14,9 +15,9 @@ BEGIN
         IF TG_OP = 'DELETE' THEN RETURN OLD; END IF;
         RETURN NEW;
     END IF;
-    IF TG_OP = 'DELETE' OR (NEW.study_id, NEW.number, NEW.replaces_id, NEW.policy, NEW.note, NEW.salt, NEW.counts,
+    IF TG_OP = 'DELETE' OR (NEW.study_id, NEW.number, NEW.replaces_id, NEW.policy, NEW.salt, NEW.counts,
         NEW.files, NEW.content_sha256, NEW.sha256, NEW.size, NEW.made_by_id, NEW.made_at) IS DISTINCT FROM
-        (OLD.study_id, OLD.number, OLD.replaces_id, OLD.policy, OLD.note, OLD.salt, OLD.counts, OLD.files,
+        (OLD.study_id, OLD.number, OLD.replaces_id, OLD.policy, OLD.salt, OLD.counts, OLD.files,
         OLD.content_sha256, OLD.sha256, OLD.size, OLD.made_by_id, OLD.made_at)
         OR (NEW.state IS DISTINCT FROM OLD.state AND NOT (OLD.state = 'ready' AND NEW.state = 'recalled')) THEN
         RAISE EXCEPTION 'release % is kept as it was made', OLD.id

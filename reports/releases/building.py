@@ -16,10 +16,11 @@ from corpus.models import Respondent
 from reports.models import Release
 from reports.releases import card
 from reports.releases.archive import LINE_END, ArchiveWriter, Written, sums_text
+from reports.releases.facts import Facts
 from reports.releases.layout import CHANGES, CODEBOOK, DESCRIPTION, FORMAT, MANIFEST, README, SUMS, TABLES, Table
 from reports.releases.policy import Policy
 from reports.releases.selection import left_out
-from reports.releases.tables import WRITERS, Facts, Json, Row
+from reports.releases.tables import WRITERS, Json, Row
 
 
 @dataclass(frozen=True)

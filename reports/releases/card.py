@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.models import Release
+from reports.releases.facts import Facts
 from reports.releases.layout import CODEBOOK, MANIFEST, SUMS, TABLES
 from reports.releases.policy import Policy, Questionnaire
-from reports.releases.tables import Facts
 
 CODEBOOK_HEADER = ("file", "column", "type", "may_be_empty", "meaning")
 CODEBOOK_COLUMNS = {
@@ -106,8 +106,9 @@ def readme(about: About) -> str:
         f"Authors: {about.policy.authors}." if about.policy.authors else "",
         "## What is in it",
         "\n".join(f"- `{table.path}`: {table.about}" for table in TABLES.values()),
-        f"Every column is described in `{CODEBOOK}`. An empty cell is a missing value, never 0. Files join on `answer`, "
-        "and on `respondent`, `instrument`, `instrument_version` and `sitting`. A file without rows has its header.",
+        f"Every column is described in `{CODEBOOK}`. An empty cell is a missing value, never 0. Files join on "
+        "`answer`, and on `respondent`, `instrument`, `instrument_version` and `sitting`. A file without "
+        "rows has its header.",
         "## Who is in it",
         _who(about),
         "## What is not in it",
@@ -149,7 +150,7 @@ def _what_not(about: About) -> str:
     lines.append(
         {
             Questionnaire.NONE: "- the questionnaire;",
-            Questionnaire.CLOSED: "- texts that people wrote into the questionnaire; what they chose or counted is here;",
+            Questionnaire.CLOSED: "- texts that people wrote into the questionnaire: what they chose is here;",
             Questionnaire.ALL: "- of the questionnaire nothing is left out: texts that people wrote are here.",
         }[Questionnaire(about.policy.questionnaire)]
     )

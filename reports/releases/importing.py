@@ -6,17 +6,16 @@ also wrote new digests is refused where the change matters.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
 
-from annotation.models import Rater
-from annotation.restoring import RestoredCampaign, campaign_restore, raters_restore
-from corpus.importing import StimulusRow
-from corpus.models import Answer, Complexity, Instrument, Respondent, Sitting
+from annotation.models import Campaign, Rater
+from annotation.restoring import RestoredCampaign, campaign_restore, decisions_restore, raters_restore
+from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.restoring import (
     RestoredAnswer,
     RestoredSitting,
@@ -27,10 +26,11 @@ from corpus.restoring import (
 )
 from corpus.services import InstrumentIncompleteError
 from llmruns.models import ModelConfig, Prompt, Run
-from llmruns.restoring import RestoredModel, RestoredRun, experiment_restore, model_restore, prompt_restore
+from llmruns.restoring import RestoredRun, experiment_restore, model_restore, prompt_restore
 from reports.models import ReleaseImport
 from reports.releases.archive import ArchiveRefusedError
 from reports.releases.reading import ReadRelease, Record, release_read
+from reports.releases.rows import Key, known, measured, model_row, one, question_row, stimulus_row, unique
 from reports.releases.verifying import labels_verify, scores_verify
 from scoring.models import Criterion, Judge, Round, Rubric
 from scoring.restoring import (
@@ -43,11 +43,7 @@ from scoring.restoring import (
 from scoring.services import RUBRICS, ValueOutsideScaleError, rules_apply
 from studies.models import Study, User
 from studies.services import audit_record, study_create
-from surveys.models import Question
 from surveys.restoring import RestoredResponse, survey_restore
-
-Key = tuple[Any, ...]
-Value = TypeVar("Value")
 
 
 class StudyTakenError(Exception):
@@ -101,38 +97,6 @@ def _already(read: ReadRelease) -> ReleaseImport | None:
     return same.select_related("study").first()
 
 
-def one(found: dict[Key, Value], key: Key, table: str) -> Value:
-    """What a row points to. Raises ArchiveRefusedError."""
-    if key not in found:
-        raise ArchiveRefusedError("reference", f"{table}: {', '.join(map(str, key))}"[:200])
-    return found[key]
-
-
-def unique(rows: Iterable[Record], table: str, *names: str) -> dict[Key, Record]:
-    """Raises ArchiveRefusedError where two rows have the same key."""
-    found: dict[Key, Record] = {}
-    for row in rows:
-        key = tuple(row[name] for name in names)
-        if key in found:
-            raise ArchiveRefusedError("twice", f"{table}: {', '.join(map(str, key))}"[:200])
-        found[key] = row
-    return found
-
-
-def known(value: Any, allowed: Iterable[Any], where: str) -> Any:
-    """Raises ArchiveRefusedError."""
-    if value not in set(allowed):
-        raise ArchiveRefusedError("value", f"{where}: {str(value)[:40]}")
-    return value
-
-
-def measured(value: str, most: int, where: str) -> str:
-    """Raises ArchiveRefusedError."""
-    if len(value) > most:
-        raise ArchiveRefusedError("value", f"{where}: {value[:40]}")
-    return value
-
-
 class _Import:
     """One import, within one transaction: each step finds what those before it have made."""
 
@@ -146,6 +110,10 @@ class _Import:
         self.answers: dict[UUID, Answer] = {}
         self.rounds: dict[int, Round] = {}
         self.raters: dict[str, Rater] = {}
+        self.campaigns: dict[int, Campaign] = {}
+        self.items: dict[int, set[int]] = {}
+        self.decisions: list[Record] = []
+        self.n_judgements = 0
 
     def run(self, slug: str, name: str) -> Study:
         """Raises ArchiveRefusedError."""
@@ -162,6 +130,7 @@ class _Import:
             self.make_rounds,
             self.make_judgements,
             self.make_campaigns,
+            self.make_decisions,
         )
         try:
             for step in steps:
@@ -238,7 +207,7 @@ class _Import:
                 instruction=row["instruction"],
                 refusal_below=row["refusal_below"],
                 lower_case=row["lower_case"],
-                stimuli=[_stimulus(told) for told in rows[key]],
+                stimuli=[stimulus_row(told) for told in rows[key]],
                 actor=self.actor,
             )
             self.instruments[key] = instrument
@@ -312,7 +281,7 @@ class _Import:
                 title=f"survey {number}",
                 statement=statement,
                 people=[self.respondents[one] for one in members],
-                questions=[_question(row) for row in questions[number]],
+                questions=[question_row(row) for row in questions[number]],
                 responses=responses[number],
                 actor=self.actor,
             )
@@ -335,7 +304,7 @@ class _Import:
             if config is None:
                 given = one(models, (row["model"],), "models")
                 config = configs[row["model"]] = model_restore(
-                    study=self.study, respondent=respondent, given=_model(given)
+                    study=self.study, respondent=respondent, given=model_row(given)
                 )
             if config.respondent_id != respondent.pk or row["run"] is None:
                 raise ArchiveRefusedError("value", f"sittings: {row['respondent']}")
@@ -361,9 +330,8 @@ class _Import:
     def make_rounds(self) -> None:
         """Those of raters. What was counted by a rule is counted here again; for other judges there is no place yet."""
         rows = unique(self.read["rounds"], "rounds", "round")
-        self.told_rounds = {
-            key[0]: row for key, row in sorted(rows.items()) if row["purpose"] != Round.Purpose.AUTOMATIC
-        }
+        told = {key[0]: row for key, row in sorted(rows.items())}
+        self.told_rounds = {n: row for n, row in told.items() if row["purpose"] != Round.Purpose.AUTOMATIC}
         allowed = (Round.Purpose.RATING, Round.Purpose.IMPORTED, Round.Purpose.ADJUDICATION, Round.Purpose.REPEAT)
         adjudications_last = sorted(
             self.told_rounds.items(), key=lambda told: told[1]["purpose"] == Round.Purpose.ADJUDICATION
@@ -373,7 +341,7 @@ class _Import:
             parent = None
             if purpose == Round.Purpose.ADJUDICATION:
                 parent = self.rounds.get(row["belongs_to"] or 0)
-                if parent is None:
+                if parent is None or parent.purpose != Round.Purpose.IMPORTED:
                     raise ArchiveRefusedError("reference", f"rounds: {number}")
             self.rounds[number] = round_restore(
                 study=self.study,
@@ -384,39 +352,42 @@ class _Import:
             )
 
     def make_judgements(self) -> None:
+        """Those of raters in rounds but adjudications, which come when the labels before them are frozen."""
         rows = unique(self.read["judgements"], "judgements", "round", "answer", "criterion", "judge")
         kept = []
         for row in rows.values():
             kind = known(row["judge_kind"], Judge.Kind.values, "judge_kind")
-            if kind == Judge.Kind.RATER and row["round"] in self.rounds:
+            if kind == Judge.Kind.RATER:
+                one(self.told_rounds, row["round"], "rounds")
                 kept.append(row)
             elif kind != Judge.Kind.RULE:
                 name = f"judgements_{kind}"
                 self.done.left_aside[name] = self.done.left_aside.get(name, 0) + 1
         names = sorted({measured(row["judge"], 20, "judge") for row in kept}, key=lambda name: (len(name), name))
         self.raters = raters_restore(study=self.study, pseudonyms=names)
-        judges = {name: rater.judge for name, rater in self.raters.items()}
-        answers = {(key,): answer for key, answer in self.answers.items()}
-        given = []
-        for row in kept:
-            told = self.told_rounds[row["round"]]
-            criterion = (told["rubric"], told["rubric_version"], row["criterion"])
-            shared = row["shared_from"]
-            given.append(
-                RestoredJudgement(
-                    round=self.rounds[row["round"]],
-                    answer_id=one(answers, (row["answer"],), "answers").pk,
-                    criterion=one(self.criteria, criterion, "criteria"),
-                    judge=judges[row["judge"]],
-                    value=row["value"],
-                    not_attempt=row["not_attempt"],
-                    confidence=row["confidence"],
-                    shared_from_answer=one(answers, (shared,), "answers").pk if shared else None,
-                    order=row["order"],
-                )
-            )
-        self.n_judgements = judgements_restore(given)
-        rounds_close(list(self.rounds.values()))
+        self.decisions = [row for row in kept if self.is_adjudication(row["round"])]
+        judged = [row for row in kept if not self.is_adjudication(row["round"])]
+        self.n_judgements = judgements_restore([self.judgement(row) for row in judged])
+        rounds_close([round_ for number, round_ in self.rounds.items() if not self.is_adjudication(number)])
+
+    def is_adjudication(self, number: int) -> bool:
+        return self.rounds[number].purpose == Round.Purpose.ADJUDICATION
+
+    def judgement(self, row: Record) -> RestoredJudgement:
+        """Raises ArchiveRefusedError."""
+        told, shared = self.told_rounds[row["round"]], row["shared_from"]
+        criterion = (told["rubric"], told["rubric_version"], row["criterion"])
+        return RestoredJudgement(
+            round=self.rounds[row["round"]],
+            answer_id=one(self.answers, row["answer"], "answers").pk,
+            criterion=one(self.criteria, criterion, "criteria"),
+            judge=self.raters[row["judge"]].judge,
+            value=row["value"],
+            not_attempt=row["not_attempt"],
+            confidence=row["confidence"],
+            shared_from_answer=one(self.answers, shared, "answers").pk if shared else None,
+            order=row["order"],
+        )
 
     def make_campaigns(self) -> None:
         loaded = Answer.objects.filter(pk__in=[answer.pk for answer in self.answers.values()])
@@ -440,54 +411,20 @@ class _Import:
                 identical=row["identical"] if row["identical"] in ("once", "separately") else "separately",
                 repeat_round=repeats[0] if repeats else None,
             )
-            campaign_restore(study=self.study, given=given, answers=answers, actor=self.actor)
+            self.campaigns[number] = campaign_restore(study=self.study, given=given, answers=answers, actor=self.actor)
 
+    def make_decisions(self) -> None:
+        """Each as a version of the labels that were frozen before it. Raises ArchiveRefusedError."""
+        for row in self.decisions:
+            items = self.judged_in(self.told_rounds[row["round"]]["belongs_to"])
+            if one(self.answers, row["answer"], "answers").pk not in items:
+                raise ArchiveRefusedError("reference", f"judgements: {row['round']}, {row['answer']}")
+        self.n_judgements += judgements_restore([self.judgement(row) for row in self.decisions])
+        for campaign in self.campaigns.values():
+            decisions_restore(campaign=campaign, actor=self.actor)
 
-def _stimulus(row: Record) -> StimulusRow:
-    return StimulusRow(
-        position=row["position"],
-        text=row["stimulus"],
-        original=row["original"],
-        complexity=known(row["complexity"], Complexity.values, "complexity"),
-        shuffled=row["shuffled"],
-        is_practice=row["is_practice"],
-        feedback=row["feedback"] or "",
-        source=measured(row["source"] or "", 200, "source"),
-    )
-
-
-def _model(row: Record) -> RestoredModel:
-    if not isinstance(row["extra_body"], dict) or not isinstance(row["accepts"], list | None):
-        raise ArchiveRefusedError("value", f"models: {row['model'][:40]}")
-    return RestoredModel(
-        label=measured(row["model"], 100, "model"),
-        model=measured(row["model_requested"], 200, "model_requested"),
-        temperature=row["temperature"],
-        top_p=row["top_p"],
-        max_output_tokens=row["max_output_tokens"],
-        extra_body=row["extra_body"],
-        accepts=row["accepts"],
-    )
-
-
-def _question(row: Record) -> Question:
-    if (
-        not isinstance(row["wording"], dict)
-        or not isinstance(row["options"], list)
-        or not isinstance(row["end_labels"], dict)
-    ):
-        raise ArchiveRefusedError("value", f"questions: {row['question'][:40]}")
-    return Question(
-        position=row["position"],
-        place=known(row["place"], Question.Place.values, "place"),
-        after_task=row["after_task"],
-        code=measured(row["question"], 40, "question"),
-        kind=known(row["question_kind"], Question.Kind.values, "question_kind"),
-        text=row["wording"],
-        options=row["options"],
-        minimum=row["minimum"],
-        maximum=row["maximum"],
-        end_labels=row["end_labels"],
-        required=row["required"],
-        expected=measured(row["expected"] or "", 200, "expected"),
-    )
+    def judged_in(self, number: int) -> set[int]:
+        """The answers of a round of rating."""
+        if number not in self.items:
+            self.items[number] = set(self.campaigns[number].items.values_list("answer", flat=True))
+        return self.items[number]

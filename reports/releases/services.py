@@ -1,7 +1,8 @@
 """The only writer of releases. A row is made first, then its archive; withdrawal recalls it."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from django.db import connection, transaction
 from django.db.models import F
@@ -154,16 +155,28 @@ def is_large(study: Study) -> bool:
     return Answer.objects.filter(sitting__in=published(study).values("pk")).count() > AT_ONCE
 
 
-def releases_recall(*, respondent_id: int) -> int:
+def releases_recall(*, respondent_id: int, blank: Callable[[str], str], study: Study) -> int:
     """Stop offering every release that holds this person's answers, and delete their archives.
 
-    Within the caller's transaction, which holds the study's lock. The files go when it has been committed. A successor
-    is made by a researcher, who sees what would be in it. Returns how many were recalled.
+    Within the caller's transaction, which holds the study's lock. The files go when it has been committed; their names
+    tell nothing, and what is left over by a crash there is swept by `files_sweep`. A successor is made by a researcher,
+    who sees what would be in it. `blank` takes the person's words out of the notes. Returns how many were recalled.
     """
     held = Release.objects.filter(state=State.READY, members__respondent=respondent_id).select_for_update(of=("self",))
     recalled = list(held)
     for release in recalled:
         release.state, release.recalled_at = State.RECALLED, timezone.now()
         release.save(update_fields=["state", "recalled_at"])
-        transaction.on_commit(lambda release=release: release_file_delete(release))  # type: ignore[misc]
+        transaction.on_commit(partial(release_file_delete, release))
+    for release in Release.objects.filter(study=study).exclude(note=""):
+        note = blank(release.note)
+        if note != release.note:
+            release.note = note[:300]
+            release.save(update_fields=["note"])
     return len(recalled)
+
+
+def files_sweep(study: Study) -> None:
+    """Delete what lies in the folder of a recalled release after all. One query where nothing is to be done."""
+    for release in Release.objects.filter(study=study, state=State.RECALLED):
+        release_file_delete(release)

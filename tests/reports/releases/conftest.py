@@ -56,7 +56,10 @@ class Released:
 
     def release(self, *, note: str = "", **policy: object) -> Release:
         release = release_begin(
-            study=self.study, policy=Policy(**policy), actor=self.cast.alice, note=note  # type: ignore[arg-type]
+            study=self.study,
+            policy=Policy(**policy),
+            actor=self.cast.alice,
+            note=note,  # type: ignore[arg-type]
         )
         release_build(release_id=release.pk)
         release.refresh_from_db()
@@ -144,9 +147,7 @@ def add_model(study: Study, instrument: Instrument) -> Experiment:
         sitting.respondent, sitting.ordinal = respondent, ordinal
         sitting.save(update_fields=["respondent", "ordinal"])
         state = "finished" if ordinal == 1 else "incomplete"
-        run = Run.objects.create(
-            experiment=experiment, config=config, sitting=sitting, ordinal=ordinal, state=state
-        )
+        run = Run.objects.create(experiment=experiment, config=config, sitting=sitting, ordinal=ordinal, state=state)
         for attempt, outcome in ((1, "bad_reply"), (2, "ok")) if ordinal == 1 else ((1, "ok"),):
             Call.objects.create(
                 run=run,

@@ -47,8 +47,11 @@ def test_what_was_judged_and_asked_comes_back(released: Released) -> None:
     """The results of those who are in it: of the two released people and the model's two runs."""
     release = released.release(questionnaire="all")
     data = archive_of(release)
-    kept = list(Judgement.objects.filter(answer__sitting__respondent__participant__in=[
-        released.people["ann"].pk, released.people["ben"].pk]).values_list("value", flat=True))
+    kept = list(
+        Judgement.objects.filter(
+            answer__sitting__respondent__participant__in=[released.people["ann"].pk, released.people["ben"].pk]
+        ).values_list("value", flat=True)
+    )
     everything_is_gone()
     done = release_import(stream=io.BytesIO(data), name="r.zip", actor=None)
     study = done.study
