@@ -212,7 +212,12 @@ def _raters(counts: Counts) -> Station:
 
 
 def _results(counts: Counts) -> Station:
-    links = [("results", _("Results")), ("classifier_list", _("Classifiers")), ("exports", _("Exports"))]
+    links = [
+        ("results", _("Results")),
+        ("classifier_list", _("Classifiers")),
+        ("exports", _("Exports")),
+        ("release_list", _("Releases")),
+    ]
     people, runs = counts.people.get("finished", 0), counts.runs.get("finished", 0)
     if counts.is_blinded:
         return Station("results", _("Results"), _("closed to you while you rate or decide"), False, [])

@@ -24,11 +24,11 @@ def home(request: HttpRequest) -> HttpResponse:
     if not studies and studies_of(request.user, role=Role.RATER).exists():
         return redirect("rate_home")
     rates = studies_of(request.user, role=Role.RATER).exists()
-    context = {"cards": cards_of(request.user, studies), "may_begin": _may_begin(request), "rates": rates}
+    context = {"cards": cards_of(request.user, studies), "may_begin": may_begin(request), "rates": rates}
     return render(request, "reports/home.html", context)
 
 
-def _may_begin(request: HttpRequest) -> bool:
+def may_begin(request: HttpRequest) -> bool:
     """Invitations only: a study is begun by somebody who already leads one, or by the installation's keeper."""
     return request.user.is_superuser or studies_of(request.user).exists()
 
@@ -36,7 +36,7 @@ def _may_begin(request: HttpRequest) -> bool:
 @login_required
 @require_http_methods(["GET", "POST"])
 def study_new(request: SignedIn) -> HttpResponse:
-    if not _may_begin(request):
+    if not may_begin(request):
         raise PermissionDenied(_("Only a researcher may begin a study."))
     form = StudyForm(request.POST or None)
     if request.method == "POST" and form.is_valid():

@@ -322,5 +322,5 @@ CHANGES = "CHANGES.md"
 CODEBOOK = "data/description-codebook_data.csv"
 MANIFEST = "documentation/release.json"
 SUMS = "documentation/SHA256SUMS.txt"
-PATHS = (DESCRIPTION, README, CHANGES, CODEBOOK, MANIFEST, *(table.path for table in TABLES.values()), SUMS)
+PATHS = (DESCRIPTION, README, CHANGES, CODEBOOK, *(table.path for table in TABLES.values()), MANIFEST, SUMS)
 """Every file, in the order of the archive. The last one has the digests of all others."""

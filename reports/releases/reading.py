@@ -83,6 +83,8 @@ def _manifest(data: bytes) -> dict[str, Any]:
         raise ArchiveRefusedError("no_manifest", MANIFEST)
     if found["format"] != FORMAT:
         raise ArchiveRefusedError("format", str(found["format"]))
+    if study["slug"] == "new":  # that is where studies begin
+        raise ArchiveRefusedError("no_manifest", MANIFEST)
     if not is_storable(json.dumps(found, ensure_ascii=False)) or not re.fullmatch(
         r"[-a-zA-Z0-9_]{1,60}", study["slug"]
     ):
