@@ -28,7 +28,7 @@ def survey_restore(
     instrument: Instrument,
     title: str,
     statement: str,
-    people: Sequence[Respondent],
+    people: Mapping[Respondent, str],
     questions: Sequence[Question],
     responses: Sequence[RestoredResponse],
     actor: User | None,
@@ -36,7 +36,8 @@ def survey_restore(
     """A survey of imported people. `statement` says how it is known that they agreed to publication.
 
     They have no link and no receipt code here: whoever takes answers back does so where they gave them, and the next
-    version of the dataset is without them. `questions` are rows without a survey yet.
+    version of the dataset is without them. `people` with the name that they share with themselves in other surveys, or
+    none. `questions` are rows without a survey yet.
     """
     survey = survey_create(
         instrument=instrument,
@@ -49,7 +50,15 @@ def survey_restore(
         actor=actor,
     )
     participants = Participant.objects.bulk_create(
-        [Participant(respondent=one, survey=survey, digest=secret_digest(secrets.token_urlsafe(32))) for one in people],
+        [
+            Participant(
+                respondent=one,
+                survey=survey,
+                external_id=known_as,
+                digest=secret_digest(secrets.token_urlsafe(32)),
+            )
+            for one, known_as in people.items()
+        ],
         batch_size=BATCH,
     )
     documents = [one for one in (survey.consent_document, survey.publication_document) if one is not None]

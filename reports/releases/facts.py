@@ -1,6 +1,6 @@
 """What is in a release, as several of its tables look it up: read once, in the snapshot of whoever makes it."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import cached_property
 from uuid import UUID
@@ -115,6 +115,16 @@ class Facts:
         """The survey of each released person."""
         rows = Participant.objects.filter(respondent__in=self.people).values_list("respondent", "survey")
         return dict(rows)
+
+    @cached_property
+    def persons(self) -> dict[int, UUID]:
+        """Released respondents whom their platform calls by one name: whoever divides people has to know of them."""
+        known: dict[str, list[int]] = defaultdict(list)
+        rows = Participant.objects.filter(respondent__in=self.people).exclude(external_id="")
+        for respondent, external_id in rows.values_list("respondent", "external_id"):
+            known[external_id].append(respondent)
+        several = {name: own for name, own in known.items() if len(own) > 1}
+        return {respondent: self.alias.of_person(name) for name, own in several.items() for respondent in own}
 
     @cached_property
     def surveys(self) -> dict[int, int]:

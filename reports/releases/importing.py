@@ -257,6 +257,7 @@ class _Import:
     def make_surveys(self) -> None:
         """A survey for each of the release; people of a survey took one instrument."""
         people: dict[int, dict[UUID, Instrument]] = defaultdict(dict)
+        persons = {row["respondent"]: str(row["person"]) for row in self.read["sittings"] if row["person"]}
         for key, row in zip(self.sittings, self.read["sittings"], strict=True):
             if row["kind"] == Respondent.Kind.HUMAN:
                 if row["survey"] is None:
@@ -280,7 +281,7 @@ class _Import:
                 instrument=next(iter(members.values())),
                 title=f"survey {number}",
                 statement=statement,
-                people=[self.respondents[one] for one in members],
+                people={self.respondents[one]: persons.get(one, "") for one in members},
                 questions=[question_row(row) for row in questions[number]],
                 responses=responses[number],
                 actor=self.actor,

@@ -102,6 +102,7 @@ TABLES = {
             _column("sitting_state", "text", "`finished`, `stopped` (ended early) or, of a model's run only, `open`"),
             _column("order", "json", "positions of the stimuli in the order in which they were presented"),
             _optional("survey", "integer", "number of the survey in this release; empty for models"),
+            _optional("person", "uuid", "the same where one person, by their platform, took part in several surveys"),
             _optional("model", "text", "the model, as in models; empty for people"),
             EXPERIMENT,
             RUN,

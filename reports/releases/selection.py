@@ -82,3 +82,6 @@ class Alias:
 
     def of(self, known: UUID) -> UUID:
         return uuid5(self.salt, str(known))
+
+    def of_person(self, external_id: str) -> UUID:
+        return uuid5(self.salt, f"person {external_id}")

@@ -71,6 +71,7 @@ def _sittings(facts: Facts) -> Iterator[Row]:
             one.state,
             [facts.positions[pk] for pk in one.order],
             survey and facts.surveys[survey],
+            facts.persons.get(one.respondent_id),
             run and run.config.label,
             run and facts.experiments[run.experiment_id],
             run and run.ordinal,

@@ -1,4 +1,4 @@
-"""What stands in a release and what does not: Psych-DS, the codebook, determinism, and everything that names somebody."""
+"""What stands in a release and what does not: Psych-DS, the same bytes again, and nothing that names anybody."""
 
 import csv
 import io
@@ -67,9 +67,7 @@ def test_the_rules_of_psychds_find_what_breaks_them() -> None:
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-@pytest.mark.skipif(
-    not VALIDATOR, reason="LURIA_PSYCHDS_VALIDATOR names no copy of psychds-validator (docs/releases.md)"
-)
+@pytest.mark.skipif(not VALIDATOR, reason="LURIA_PSYCHDS_VALIDATOR names no copy of it: docs/releases.md")
 @pytest.mark.django_db
 def test_the_psychds_validator_passes_it(released: Released, tmp_path: Path) -> None:
     with zipfile.ZipFile(io.BytesIO(archive_of(released.release()))) as archive:
@@ -115,7 +113,7 @@ def test_nothing_in_it_names_anybody(released: Released) -> None:
     secrets = {
         PLATFORM_ID,
         "CODE7K9Q",
-        receipt_issue(participant_id=ann.pk, secret="s" * 43) or "no receipt",
+        receipt_issue(participant=ann),
         REASON,
         WRITTEN,
         "lena-ivanova",
@@ -138,11 +136,6 @@ def test_nothing_in_it_names_anybody(released: Released) -> None:
     secrets |= {str(one) for one in Respondent.objects.values_list("public_id", flat=True)}
     secrets |= {str(one) for one in Answer.objects.values_list("blind_id", flat=True)}
     secrets |= set(Consent.objects.values_list("participant__digest", flat=True))
-    times = [
-        *Sitting.objects.values_list("started_at", "finished_at").first(),
-        *Answer.objects.values_list("changed_at"),
-    ]
-    assert times
     release = released.release(questionnaire="closed")
     secrets.add(str(release.salt))
     for path, data in files_of(archive_of(release)).items():

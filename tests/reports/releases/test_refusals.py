@@ -1,4 +1,4 @@
-"""Archives that somebody has tampered with, or made to do harm: each is refused with a reason, and nothing is stored."""
+"""Archives that somebody has tampered with, or made to do harm: each is refused with a reason; nothing is stored."""
 
 import csv
 import hashlib
@@ -202,9 +202,18 @@ ROWS: list[tuple[str, str, dict[str, str], str]] = [
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(("table", "_what", "change", "code"), ROWS, ids=lambda value: str(value)[:30])
-def test_a_row_that_cannot_be(files: Files, table: str, _what: str, change: dict[str, str], code: str) -> None:
-    assert refused(packed(edited(files, table, lambda rows: rows[0].update(change)))).code == code
+def test_a_row_that_cannot_be(files: Files) -> None:
+    """One study for all of them: each is made from the same good archive."""
+    found = {}
+    for table, what, change, code in ROWS:
+
+        def spoil(rows: list[dict[str, str]], change: dict[str, str] = change) -> None:
+            next(row for row in rows if row.get("judge_kind", "rater") == "rater").update(change)
+
+        told = refused(packed(edited(files, table, spoil))).code
+        if told != code:
+            found[table, what, str(change)[:40]] = told
+    assert found == {}
 
 
 @pytest.mark.django_db
