@@ -24,6 +24,7 @@ from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.services import INCOMPLETE
 from reports import withdrawal
 from reports.exports import EXPORTS
+from reports.models import Release
 from reports.withdrawal import Way, participant_withdraw
 from scoring.models import Judgement
 from scoring.selectors import labels_of
@@ -161,10 +162,12 @@ def columns_with(word: str) -> set[str]:
 
 def test_no_column_of_the_database_holds_the_words(person: Participant, judged: Campaign, cast: Cast) -> None:
     sitting_exclude(survey=person.survey, sitting_id=sitting_of(person).pk, reason=f"«{TEXT}»", actor=cast.alice)
+    Release.objects.create(study=cast.study, number=1, policy={}, note=f"исправлено «{TEXT}»", state="failed")
     assert columns_with(WORD) == {
         "corpus_answer.text",
         "corpus_answerrevision.text",
         "corpus_sitting.standing_reason",
+        "reports_release.note",
         "annotation_guideline.note",
         "annotation_guideline.text",
         "annotation_item.display_text",
@@ -332,6 +335,7 @@ def test_what_is_left_of_a_person(person: Participant) -> None:
         "participant": 1,
         "classifiers": 0,
         "import_drafts": 0,
+        "releases": 0,
     }
 
 
@@ -362,6 +366,7 @@ def test_an_id_in_what_researchers_wrote_goes_too(
     Judgement.objects.filter(pk=neighbour.pk).update(reason=told)
     assert columns_with(f"as {PLATFORM_ID}") == {
         "corpus_sitting.standing_reason",
+        "reports_release.note",
         "scoring_judgement.reason",
         "studies_auditentry.detail",
         "surveys_exclusionrule.reason",
