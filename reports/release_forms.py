@@ -5,10 +5,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from reports.releases.archive import MAX_ARCHIVE
 from reports.releases.policy import Policy, Questionnaire
 from studies.forms import AddressField, StyledForm
 from studies.models import Study
+
+MAX_ON_PAGE = 5 * 1024**2  # some 40,000 answers with three raters: what is larger would keep a browser waiting too long
 
 
 class ReleaseForm(StyledForm):
@@ -71,6 +72,8 @@ class ReleaseImportForm(StyledForm):
 
     def clean_file(self) -> Any:
         file = self.cleaned_data["file"]
-        if file.size > MAX_ARCHIVE:
-            raise forms.ValidationError(_("The file is larger than a release may be."))
+        if file.size > MAX_ON_PAGE:
+            raise forms.ValidationError(
+                _("The file is too large for a page: import it by command, manage.py release_import.")
+            )
         return file

@@ -368,7 +368,7 @@ class _Import:
         self.raters = raters_restore(study=self.study, pseudonyms=names)
         self.decisions = [row for row in kept if self.is_adjudication(row["round"])]
         judged = [row for row in kept if not self.is_adjudication(row["round"])]
-        self.n_judgements = judgements_restore([self.judgement(row) for row in judged])
+        self.n_judgements = judgements_restore(map(self.judgement, judged))
         rounds_close([round_ for number, round_ in self.rounds.items() if not self.is_adjudication(number)])
 
     def is_adjudication(self, number: int) -> bool:
@@ -379,10 +379,10 @@ class _Import:
         told, shared = self.told_rounds[row["round"]], row["shared_from"]
         criterion = (told["rubric"], told["rubric_version"], row["criterion"])
         return RestoredJudgement(
-            round=self.rounds[row["round"]],
+            round_id=self.rounds[row["round"]].pk,
             answer_id=one(self.answers, row["answer"], "answers").pk,
             criterion=one(self.criteria, criterion, "criteria"),
-            judge=self.raters[row["judge"]].judge,
+            judge_id=self.raters[row["judge"]].judge_id,
             value=row["value"],
             not_attempt=row["not_attempt"],
             confidence=row["confidence"],
@@ -420,7 +420,7 @@ class _Import:
             items = self.judged_in(self.told_rounds[row["round"]]["belongs_to"])
             if one(self.answers, row["answer"], "answers").pk not in items:
                 raise ArchiveRefusedError("reference", f"judgements: {row['round']}, {row['answer']}")
-        self.n_judgements += judgements_restore([self.judgement(row) for row in self.decisions])
+        self.n_judgements += judgements_restore(map(self.judgement, self.decisions))
         for campaign in self.campaigns.values():
             decisions_restore(campaign=campaign, actor=self.actor)
 
