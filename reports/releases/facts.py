@@ -9,7 +9,7 @@ from django.db.models import QuerySet
 
 from annotation.models import Campaign, Rater
 from corpus.models import Answer, Instrument, Respondent
-from llmruns.models import ModelConfig, Run
+from llmruns.models import ModelConfig, ModelJudge, Run
 from reports.releases.policy import Policy
 from reports.releases.selection import Alias, published
 from reports.selectors import rubric_of
@@ -107,7 +107,7 @@ class Facts:
 
     @cached_property
     def configs(self) -> list[ModelConfig]:
-        used = {run.config_id for run in self.runs.values()}
+        used = {run.config_id for run in self.runs.values()} | {one.config_id for one in self.model_judges.values()}
         return list(ModelConfig.objects.filter(pk__in=used).order_by("pk"))
 
     @cached_property
@@ -162,12 +162,23 @@ class Facts:
         return found
 
     @cached_property
+    def judging(self) -> list[Judge]:
+        """Whoever has a live judgement of a released answer."""
+        judged = Judgement.objects.filter(round__in=self.rounds, answer__in=self.answers.values("pk"))
+        used = judged.filter(retracted_at__isnull=True).values("judge")
+        return list(Judge.objects.filter(pk__in=used).select_related("rule").order_by("pk"))
+
+    @cached_property
+    def model_judges(self) -> dict[int, ModelJudge]:
+        found = ModelJudge.objects.filter(judge__in=self.judging).select_related("config", "prompt")
+        return {one.judge_id: one for one in found.order_by("pk")}
+
+    @cached_property
     def judges(self) -> dict[int, str]:
         """Raters by pseudonym, rules by their code, whoever else by kind and a number of this release."""
         names = dict(Rater.objects.filter(study=self.study).values_list("judge", "pseudonym"))
         counts: Counter[str] = Counter()
-        used = Judgement.objects.filter(round__in=self.rounds).values("judge")
-        for judge in Judge.objects.filter(pk__in=used).select_related("rule").order_by("pk"):
+        for judge in self.judging:
             if judge.kind == Judge.Kind.RULE:
                 names[judge.pk] = judge.rule.code
             elif judge.pk not in names:

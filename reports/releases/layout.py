@@ -164,10 +164,10 @@ TABLES = {
         ),
         _table(
             "prompts",
-            "The prompts that the experiments asked with.",
+            "The prompts that experiments and model judges asked with.",
             _column("prompt", "text", "name of the prompt"),
             _column("prompt_version", "integer", "its version"),
-            _column("text", "text", "its text; {words} was replaced by the given words"),
+            _column("text", "text", "its text; {words} was replaced by the given words, {answer} by the answer"),
         ),
         _table(
             "experiments",
@@ -232,6 +232,15 @@ TABLES = {
             _column("closed", "truth", "whether it was closed when the release was made"),
             _optional("labels_version", "integer", "version of the frozen labels; empty: not frozen"),
             _optional("labels_sha256", "text", "digest of the chain of frozen labels in the installation of origin"),
+        ),
+        _table(
+            "judges",
+            "Who and what judged.",
+            _column("judge", "text", "a rater's pseudonym, or the name of what judged, as in judgements"),
+            _column("judge_kind", "text", "`rater`, `rule`, `classifier` or `model`"),
+            _optional("model", "text", "of a model judge: the model, as in models"),
+            _optional("prompt", "text", "of a model judge: name of the prompt"),
+            _optional("prompt_version", "integer", "of a model judge: version of the prompt"),
         ),
         _table(
             "judgements",

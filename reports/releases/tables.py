@@ -158,7 +158,8 @@ def _experiments_of(facts: Facts) -> list[Experiment]:
 
 
 def _prompts(facts: Facts) -> Iterator[Row]:
-    prompts = {one.prompt_id: one.prompt for one in _experiments_of(facts)}
+    asked = [*_experiments_of(facts), *facts.model_judges.values()]
+    prompts = {one.prompt_id: one.prompt for one in asked}
     for one in sorted(prompts.values(), key=lambda prompt: (prompt.slug, prompt.version)):
         yield [one.slug, one.version, one.text]
 
@@ -267,6 +268,18 @@ def _rounds(facts: Facts) -> Iterator[Row]:
             one.closed_at is not None,
             frozen and frozen.version,
             frozen and frozen.sha256,
+        ]
+
+
+def _judges(facts: Facts) -> Iterator[Row]:
+    for one in facts.judging:
+        asked = facts.model_judges.get(one.pk)
+        yield [
+            facts.judges[one.pk],
+            one.kind,
+            asked and asked.config.label,
+            asked and asked.prompt.slug,
+            asked and asked.prompt.version,
         ]
 
 
@@ -417,6 +430,7 @@ WRITERS: Mapping[str, Callable[[Facts], Iterable[Row]]] = {
     "calls": _calls,
     "criteria": _criteria,
     "rounds": _rounds,
+    "judges": _judges,
     "judgements": _judgements,
     "labels": _labels,
     "scores": _scores,

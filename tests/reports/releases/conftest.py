@@ -193,7 +193,7 @@ def results_as_shown(study: Study) -> list[dict]:
         rubric = rubric_of(instrument)
         rules_apply(study=study, rubric=rubric)
         found = results_document(results_of(study=study, instrument=instrument, rubric=rubric))
-        documents.append(found | {"rows": [row | {"experiment_id": None} for row in found["rows"]]})
+        documents.append(found | {"rows": [row | {"experiment_id": None, "imported": None} for row in found["rows"]]})
     return documents
 
 
