@@ -29,7 +29,6 @@ from reports.releases.services import (
     ReleaseEmptyError,
     ReleaseOvertakenError,
     ReleaseUnderWayError,
-    files_sweep,
     is_large,
     release_begin,
     release_build,
@@ -129,7 +128,6 @@ def release_file(request: SignedIn, slug: str, number: int) -> FileResponse:
     """A recalled release has no file any more: 404."""
     study = unblinded_study(request.user, slug)
     found = _release(study, number)
-    files_sweep(study)
     if found.state != Release.State.READY:
         raise Http404
     try:

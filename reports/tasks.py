@@ -8,6 +8,7 @@ from celery.signals import worker_ready
 from django.db import Error, connection
 
 from reports.models import Release
+from reports.releases.files import files_sweep
 from reports.releases.queue import release_enqueue
 from reports.releases.services import ReleaseOvertakenError, release_build
 
@@ -27,10 +28,11 @@ def release_make(release_id: int) -> None:
 def unfinished_look_for(**_: Any) -> None:
     """Celery's hook at a worker's start: what waits, or was in the hands of one that died, is put in again."""
     try:
+        files_sweep()
         unfinished = [Release.State.WAITING, Release.State.BUILDING]
         for release_id in Release.objects.filter(state__in=unfinished).values_list("pk", flat=True):
             release_enqueue(release_id)
-    except Error as error:
+    except (Error, OSError) as error:
         log.warning("releases_not_looked_for", error=type(error).__name__)
     finally:
         connection.close()

@@ -1,6 +1,5 @@
 """Archives in DATA_DIR, which web servers and workers share."""
 
-import contextlib
 import os
 import tempfile
 from collections.abc import Iterator
@@ -24,9 +23,9 @@ def release_path(release: Release) -> Path:
 
 
 @contextmanager
-def coming_file() -> Iterator[tuple[Path, BinaryIO]]:
+def coming_file(release: Release) -> Iterator[tuple[Path, BinaryIO]]:
     """A file that nobody sees under its name until it is whole; gone again where that does not come about."""
-    with tempfile.NamedTemporaryFile(dir=releases_folder(), prefix="coming-", delete=False) as coming:
+    with tempfile.NamedTemporaryFile(dir=releases_folder(), prefix=f"{release.pk}-coming-", delete=False) as coming:
         path = Path(coming.name)
         try:
             yield path, coming  # type: ignore[misc]  # a wrapper that behaves as the file
@@ -42,6 +41,22 @@ def file_keep(path: Path, stream: BinaryIO, target: Path) -> None:
     path.replace(target)
 
 
-def release_file_delete(release: Release) -> None:
-    with contextlib.suppress(FileNotFoundError):
-        release_path(release).unlink()
+def release_files_delete(release: Release) -> None:
+    """The archive, and what was left of attempts that died."""
+    for path in releases_folder().glob(f"{release.pk}-*"):
+        path.unlink(missing_ok=True)
+
+
+def files_sweep() -> int:
+    """Delete what belongs to no release that is ready or being made: left by a crash. One query. Returns how many."""
+    wanted = dict(Release.objects.filter(state=Release.State.READY).values_list("pk", "sha256"))
+    moving = [Release.State.WAITING, Release.State.BUILDING]
+    making = set(Release.objects.filter(state__in=moving).values_list("pk", flat=True))
+    found = 0
+    for path in releases_folder().iterdir():
+        number, _hyphen, rest = path.name.partition("-")
+        pk = int(number) if number.isdecimal() else 0
+        if pk not in making and rest != f"{wanted.get(pk)}.zip":
+            path.unlink(missing_ok=True)
+            found += 1
+    return found

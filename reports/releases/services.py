@@ -12,7 +12,7 @@ from corpus.models import Answer
 from reports.models import Release, ReleaseMember
 from reports.releases.archive import file_sha256
 from reports.releases.building import Built, release_write
-from reports.releases.files import coming_file, file_keep, release_file_delete, release_path
+from reports.releases.files import coming_file, file_keep, release_files_delete, release_path
 from reports.releases.policy import Policy
 from reports.releases.selection import published, still_published
 from reports.selectors import instruments_of, rubric_of
@@ -83,7 +83,8 @@ def _build(release_id: int, attempt: int) -> None:
     offered = Release.objects.filter(study=release.study_id, state__in=[State.READY, State.RECALLED])
     release.replaces = offered.order_by("-number").first()
     _rules_apply(release.study)
-    with coming_file() as (path, stream):
+    release_files_delete(release)  # of an attempt that died
+    with coming_file(release) as (path, stream):
         built = release_write(release, stream)
         stream.flush()
         release.sha256, release.size = file_sha256(path), path.stat().st_size
@@ -91,7 +92,7 @@ def _build(release_id: int, attempt: int) -> None:
     try:
         _finish(release, attempt, built)
     except BaseException:
-        release_file_delete(release)
+        release_files_delete(release)
         raise
 
 
@@ -158,25 +159,19 @@ def is_large(study: Study) -> bool:
 def releases_recall(*, respondent_id: int, blank: Callable[[str], str], study: Study) -> int:
     """Stop offering every release that holds this person's answers, and delete their archives.
 
-    Within the caller's transaction, which holds the study's lock. The files go when it has been committed; their names
-    tell nothing, and what is left over by a crash there is swept by `files_sweep`. A successor is made by a researcher,
-    who sees what would be in it. `blank` takes the person's words out of the notes. Returns how many were recalled.
+    Within the caller's transaction, which holds the study's lock. The files go when it has been committed; what a crash
+    just then leaves, workers sweep at their start. A successor is made by a researcher, who sees what would be in it.
+    `blank` takes the person's words out of the notes. Returns how many were recalled.
     """
     held = Release.objects.filter(state=State.READY, members__respondent=respondent_id).select_for_update(of=("self",))
     recalled = list(held)
     for release in recalled:
         release.state, release.recalled_at = State.RECALLED, timezone.now()
         release.save(update_fields=["state", "recalled_at"])
-        transaction.on_commit(partial(release_file_delete, release))
+        transaction.on_commit(partial(release_files_delete, release))
     for release in Release.objects.filter(study=study).exclude(note=""):
         note = blank(release.note)
         if note != release.note:
             release.note = note[:300]
             release.save(update_fields=["note"])
     return len(recalled)
-
-
-def files_sweep(study: Study) -> None:
-    """Delete what lies in the folder of a recalled release after all. One query where nothing is to be done."""
-    for release in Release.objects.filter(study=study, state=State.RECALLED):
-        release_file_delete(release)

@@ -12,6 +12,7 @@ from annotation.models import LabelVersion
 from annotation.selectors import criteria_asked
 from corpus.models import Answer, Instrument
 from corpus.tokens import is_refusal, word_tokens
+from llmruns.keys import without_secrets
 from llmruns.models import Call, Experiment, Price
 from reports.exports import EXPOSURE, LABELS, SCORES, label_rows, score_rows
 from reports.releases.facts import CHUNK, Facts
@@ -131,7 +132,7 @@ def _models(facts: Facts) -> Iterator[Row]:
             one.temperature,
             one.top_p,
             one.max_output_tokens,
-            one.extra_body,
+            without_secrets(one.extra_body),
             one.accepts,
         ]
 

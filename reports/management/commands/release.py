@@ -85,5 +85,7 @@ class Command(BaseCommand):
             raise CommandError("Another release of this study is being made. Nothing was made.") from error
         except ReleaseOvertakenError as error:
             raise CommandError("Somebody took their answers back meanwhile. Nothing was made: try again.") from error
+        except OSError as error:
+            raise CommandError(f"The release could not be written: {error.strerror}. Nothing was made.") from error
         release.refresh_from_db()
         return release

@@ -8,7 +8,7 @@ from django.urls import reverse
 
 from reports.models import Release
 from reports.releases import layout, services
-from reports.releases.files import release_path, releases_folder
+from reports.releases.files import files_sweep, release_path, releases_folder
 from reports.releases.policy import Policy
 from reports.releases.services import ReleaseOvertakenError, release_begin, release_build
 from reports.tasks import release_make
@@ -89,6 +89,17 @@ def test_a_dead_worker_leaves_one_that_can_be_made(released: Released) -> None:
     assert release_build(release_id=release.pk)
     release.refresh_from_db()
     assert (release.state, release.attempt) == ("ready", 2)
+
+
+@pytest.mark.django_db
+def test_what_a_crash_leaves_is_swept(released: Released) -> None:
+    release, waiting = released.release(), release_begin(study=released.study, policy=Policy(), actor=None)
+    kept = [release_path(release), releases_folder() / f"{waiting.pk}-coming-x"]
+    left = [releases_folder() / name for name in (f"{release.pk}-coming-x", f"{release.pk}-old.zip", "99-x.zip", "x")]
+    for path in (kept[1], *left):
+        path.write_bytes(b"somebody's answers")
+    assert files_sweep() == len(left)
+    assert sorted(releases_folder().iterdir()) == sorted(kept)
 
 
 @pytest.mark.django_db
