@@ -159,8 +159,8 @@ def _experiments_of(facts: Facts) -> list[Experiment]:
 
 
 def _prompts(facts: Facts) -> Iterator[Row]:
-    asked = [*_experiments_of(facts), *facts.model_judges.values()]
-    prompts = {one.prompt_id: one.prompt for one in asked}
+    prompts = {one.prompt_id: one.prompt for one in _experiments_of(facts)}
+    prompts |= {one.prompt_id: one.prompt for one in facts.model_judges.values()}
     for one in sorted(prompts.values(), key=lambda prompt: (prompt.slug, prompt.version)):
         yield [one.slug, one.version, one.text]
 

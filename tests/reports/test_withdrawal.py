@@ -366,7 +366,6 @@ def test_an_id_in_what_researchers_wrote_goes_too(
     Judgement.objects.filter(pk=neighbour.pk).update(reason=told)
     assert columns_with(f"as {PLATFORM_ID}") == {
         "corpus_sitting.standing_reason",
-        "reports_release.note",
         "scoring_judgement.reason",
         "studies_auditentry.detail",
         "surveys_exclusionrule.reason",
