@@ -8,7 +8,8 @@ from django.db import transaction
 from django.utils import timezone
 
 from corpus.models import Instrument, Respondent, Sitting
-from llmruns.models import Experiment, ModelConfig, Prompt, Provider, Run
+from llmruns.models import Experiment, ModelConfig, ModelJudge, Prompt, Provider, Run
+from scoring.models import Judge, Rubric
 from studies.models import Study, User
 from studies.services import audit_record
 
@@ -50,9 +51,16 @@ def model_restore(*, study: Study, respondent: Respondent, given: RestoredModel)
     )
 
 
-def prompt_restore(*, study: Study, slug: str, version: int, text: str) -> Prompt:
+def prompt_restore(*, study: Study, slug: str, version: int, purpose: str, text: str) -> Prompt:
     """This very version. The study is new: nobody else takes it meanwhile."""
-    return Prompt.objects.create(study=study, slug=slug, version=version, text=text)
+    return Prompt.objects.create(study=study, slug=slug, version=version, purpose=purpose, text=text)
+
+
+@transaction.atomic
+def model_judge_restore(*, config: ModelConfig, prompt: Prompt, rubric: Rubric) -> ModelJudge:
+    """A model judge whose judgements are there. They were given elsewhere, so there is no judging and no call."""
+    judge = Judge.objects.create(kind=Judge.Kind.MODEL)
+    return ModelJudge.objects.create(judge=judge, config=config, prompt=prompt, rubric=rubric)
 
 
 @transaction.atomic

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from scoring.models import Criterion, Round, Rubric
+from scoring.models import Criterion, Judge, Round, Rubric
 from scoring.services import ValueOutsideScaleError, round_close
 from studies.models import Study
 
@@ -50,13 +50,27 @@ class RestoredJudgement:
 
 
 def round_restore(
-    *, study: Study, rubric: Rubric, purpose: str, guideline_version: int | None, adjudicates: Round | None
+    *,
+    study: Study,
+    rubric: Rubric,
+    purpose: str,
+    guideline_version: int | None,
+    adjudicates: Round | None,
+    judge: Judge | None,
 ) -> Round:
-    """An empty round, open until `rounds_close`. What raters judged elsewhere is *imported* here."""
+    """An empty round, open until `rounds_close`. What raters judged elsewhere is *imported* here.
+
+    `judge` is that of an automatic round, whose judgements alone it holds.
+    """
     if purpose == Round.Purpose.RATING:
         purpose = Round.Purpose.IMPORTED
     return Round.objects.create(
-        study=study, rubric=rubric, purpose=purpose, guideline_version=guideline_version, adjudicates=adjudicates
+        study=study,
+        rubric=rubric,
+        purpose=purpose,
+        guideline_version=guideline_version,
+        adjudicates=adjudicates,
+        judge=judge,
     )
 
 

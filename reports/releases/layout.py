@@ -167,6 +167,7 @@ TABLES = {
             "The prompts that experiments and model judges asked with.",
             _column("prompt", "text", "name of the prompt"),
             _column("prompt_version", "integer", "its version"),
+            _column("purpose", "text", "`answer`, or `judge`: of a model judge"),
             _column("text", "text", "its text; {words} was replaced by the given words, {answer} by the answer"),
         ),
         _table(
@@ -229,6 +230,7 @@ TABLES = {
             _optional(
                 "identical", "text", "answers with one text judged `once` or `separately`; empty: not a campaign"
             ),
+            _optional("judge", "text", "of an automatic round: whose judgements alone it holds; empty: the rules'"),
             _column("closed", "truth", "whether it was closed when the release was made"),
             _optional("labels_version", "integer", "version of the frozen labels; empty: not frozen"),
             _optional("labels_sha256", "text", "digest of the chain of frozen labels in the installation of origin"),

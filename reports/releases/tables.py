@@ -162,7 +162,7 @@ def _prompts(facts: Facts) -> Iterator[Row]:
     prompts = {one.prompt_id: one.prompt for one in _experiments_of(facts)}
     prompts |= {one.prompt_id: one.prompt for one in facts.model_judges.values()}
     for one in sorted(prompts.values(), key=lambda prompt: (prompt.slug, prompt.version)):
-        yield [one.slug, one.version, one.text]
+        yield [one.slug, one.version, one.purpose, one.text]
 
 
 def _experiments(facts: Facts) -> Iterator[Row]:
@@ -266,6 +266,7 @@ def _rounds(facts: Facts) -> Iterator[Row]:
             [criterion.code for criterion in criteria_asked(campaign)] if campaign and is_rating else None,
             campaign.raters_per_answer if campaign and is_rating else None,
             campaign.identical if campaign and is_rating else None,
+            facts.judges[one.judge_id] if one.judge_id else None,
             one.closed_at is not None,
             frozen and frozen.version,
             frozen and frozen.sha256,

@@ -14,14 +14,16 @@ from annotation.adjudication import adjudication_record
 from annotation.models import Campaign, Rater
 from annotation.services import campaign_close
 from corpus.models import Answer, Instrument, Respondent
-from llmruns.models import Call, Experiment, ModelConfig, Price, Prompt, Run
+from llmruns.judging import model_judge_ensure
+from llmruns.models import Call, Experiment, ModelConfig, ModelJudge, Price, Prompt, Run
 from reports.models import Release
 from reports.releases.files import release_path
 from reports.releases.policy import Policy
 from reports.releases.services import release_begin, release_build
 from reports.results_json import results_document
 from reports.selectors import results_of, rubric_of
-from scoring.services import rules_apply
+from scoring.models import Judge, Judgement
+from scoring.services import automatic_round_create, paper_rubric, rules_apply
 from studies.models import Study
 from surveys.models import Participant, Question, QuestionResponse, Survey
 from surveys.services import survey_create, survey_set_state
@@ -166,11 +168,29 @@ def add_model(study: Study, instrument: Instrument) -> Experiment:
     return experiment
 
 
+def add_model_judge(experiment: Experiment) -> ModelJudge:
+    """Model M judges Ann's first answer, by a prompt of its own, and a classifier does too."""
+    study, rubric = experiment.study, paper_rubric()
+    prompt = Prompt.objects.create(
+        study=study, slug="judge", purpose=Prompt.Purpose.JUDGE, text="{words} {answer}: как?"
+    )
+    judge = model_judge_ensure(config=experiment.runs.first().config, prompt=prompt, rubric=rubric)
+    classifier = Judge.objects.create(kind=Judge.Kind.CLASSIFIER)
+    criterion = rubric.criteria.get(code="logical")
+    answer = Answer.objects.filter(sitting__respondent__kind="human", text="кошка сидит на столе").first()
+    for one in (judge.judge, classifier):
+        round_ = automatic_round_create(study=study, rubric=rubric, judge=one)
+        Judgement.objects.create(
+            round=round_, answer=answer, criterion=criterion, judge=one, value=0, confidence=0.75, reason=REASON
+        )
+    return judge
+
+
 @pytest.fixture
 def released(cast: Cast, instrument: Instrument, survey: Survey) -> Released:
     """Votes: Ann's first answer 1 1, her second 1 0 and decided, the same text of Ben's shared from Ann's first."""
     people = add_people(survey)
-    add_model(cast.study, instrument)
+    add_model_judge(add_model(cast.study, instrument))
     raters = [make_rater(cast.study, name) for name in ("lena-ivanova", "misha-petrov", "nina-sidorova")]
     campaign = make_campaign(
         cast.study, cast.alice, k=2, title="Разметка Лены", adjudicator=raters[2].user, identical="once"

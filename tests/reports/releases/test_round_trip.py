@@ -11,7 +11,7 @@ from annotation.models import Campaign, Item
 from annotation.versions import chain_verify
 from corpus.models import Answer, Sitting
 from llmruns.liveness import worker_lock_release
-from llmruns.models import Call, Experiment, ModelConfig, Provider
+from llmruns.models import Call, Experiment, ModelConfig, ModelJudge, Provider
 from reports.models import ReleaseImport
 from reports.releases.importing import release_import
 from reports.simulation import simulate_models, simulate_people, simulate_raters, simulation_begin
@@ -58,8 +58,10 @@ def test_what_was_judged_and_asked_comes_back(released: Released) -> None:
     data = archive_of(release)
     kept = list(
         Judgement.objects.filter(
-            answer__sitting__respondent__participant__in=[released.people["ann"].pk, released.people["ben"].pk]
-        ).values_list("value", flat=True)
+            answer__sitting__respondent__participant__in=[released.people["ann"], released.people["ben"]],
+        )
+        .exclude(judge__kind="classifier")
+        .values_list("value", flat=True)
     )
     everything_is_gone()
     done = release_import(stream=io.BytesIO(data), name="r.zip", actor=None)
@@ -90,7 +92,13 @@ def test_what_was_judged_and_asked_comes_back(released: Released) -> None:
     assert sorted(study.raters.values_list("pseudonym", flat=True)) == ["R1", "R2", "R3"]
     shared = Judgement.objects.exclude(shared_from=None)
     assert shared.count() > 0 and Item.objects.exclude(same_as=None).exists()
-    raters = Judgement.objects.filter(judge__kind="rater", answer__sitting__respondent__kind="human")
+    model_judge = ModelJudge.objects.get()
+    assert (model_judge.config, model_judge.prompt.slug, model_judge.prompt.purpose) == (config, "judge", "judge")
+    judged = model_judge.judge.judgements.get()
+    assert (judged.value, judged.confidence, judged.reason) == (0, 0.75, "")
+    assert judged.round.purpose == Round.Purpose.AUTOMATIC and judged.round.judge == model_judge.judge
+    assert done.left_aside == {"judgements_classifier": 1}
+    raters = Judgement.objects.filter(judge__kind__in=["rater", "model"], answer__sitting__respondent__kind="human")
     automatic = Judgement.objects.filter(judge__kind="rule", answer__sitting__respondent__kind="human")
     assert sorted([*raters.values_list("value", flat=True), *automatic.values_list("value", flat=True)]) == sorted(kept)
 
