@@ -19,6 +19,7 @@ from corpus.models import Answer, AnswerRevision, Sitting
 from corpus.quoting import Quoted
 from corpus.services import sitting_withdraw, standing_reasons_blank
 from llmruns.removal import judged_answers_remove
+from reports.models import ReleaseMember
 from reports.releases.services import releases_recall
 from scoring.classifiers.services import classifiers_flag_withdrawn
 from scoring.services import reasons_blank
@@ -173,10 +174,11 @@ class Held:
     day: date
     answers: int
     withdrawn: bool
+    published: bool  # a release with their answers is, or was, given out
 
 
 def held_by_receipt(code: str) -> Held | None:
-    """The participation that a receipt code belongs to. Two queries, one for what can be no code's."""
+    """The participation that a receipt code belongs to. Three queries, one for what can be no code's."""
     digest = receipt_digest(code)
     found = (
         digest and Participant.objects.filter(receipt_digest=digest).select_related("survey__instrument__study").first()
@@ -185,6 +187,12 @@ def held_by_receipt(code: str) -> Held | None:
 
 
 def held_by(participant: Participant) -> Held:
-    """One query."""
+    """Two queries."""
     answers = Answer.objects.filter(sitting__respondent=participant.respondent_id, stimulus__is_practice=False)
-    return Held(participant, participant.created_at.date(), answers.count(), participant.withdrawn_at is not None)
+    return Held(
+        participant=participant,
+        day=participant.created_at.date(),
+        answers=answers.count(),
+        withdrawn=participant.withdrawn_at is not None,
+        published=ReleaseMember.objects.filter(respondent=participant.respondent_id).exists(),
+    )

@@ -4,6 +4,7 @@ import io
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
 from django.urls import reverse
 
 from reports.models import Release
@@ -15,6 +16,7 @@ from reports.tasks import release_make
 from reports.withdrawal import Way, participant_withdraw
 from studies.models import Study
 from studies.services import blinding_impose
+from surveys.rights import receipt_issue
 from tests.conftest import Cast
 from tests.reports.releases.conftest import Released, archive_of, files_of
 
@@ -142,6 +144,12 @@ def test_a_withdrawal_recalls_the_release_and_the_next_one_is_without_them(relea
     release = released.release(note="среди прочего «мышь бежит от кошки», смотрите")
     path = release_path(release)
     assert path.exists()
+    said = "The published dataset that holds these answers"
+    asked = {
+        name: Client().post(reverse("withdraw"), {"code": receipt_issue(participant=released.people[name])})
+        for name in ("ann", "no consent")
+    }
+    assert said in asked["ann"].content.decode() and said not in asked["no consent"].content.decode()
     assert participant_withdraw(participant_id=released.people["ann"].pk, way=Way.RECEIPT)
     release.refresh_from_db()
     assert release.state == "recalled" and release.recalled_at and not path.exists()
