@@ -9,7 +9,7 @@ from reports.releases.policy import Policy, Questionnaire
 from studies.forms import AddressField, StyledForm
 from studies.models import Study
 
-MAX_ON_PAGE = 5 * 1024**2  # some 40,000 answers with three raters: what is larger would keep a browser waiting too long
+MAX_ON_PAGE = 2 * 1024**2  # some 15,000 answers with three raters: what is larger keeps a browser waiting too long
 
 
 class ReleaseForm(StyledForm):

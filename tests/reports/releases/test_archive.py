@@ -75,7 +75,9 @@ def test_the_psychds_validator_passes_it(released: Released, tmp_path: Path) -> 
     done = subprocess.run(
         ["node", VALIDATOR, "--json", str(tmp_path / "dataset")], capture_output=True, text=True, timeout=300
     )
-    assert done.returncode == 0 and json.loads(done.stdout)["valid"] is True, done.stdout + done.stderr
+    # It may say before its JSON that it cannot reach the newest schema and takes its own.
+    told = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    assert done.returncode == 0 and told and json.loads(told[-1])["valid"] is True, done.stdout + done.stderr
 
 
 @pytest.mark.django_db
