@@ -61,13 +61,14 @@ class CriterionMean:
 def scored_rows(sittings: Iterable[Sitting], stimuli: Sequence[Hashable]) -> np.ndarray:
     """Points of each respondent with a score, respondents × stimuli; a respondent's sittings are averaged.
 
-    Sittings without a score are left out, as everywhere.
+    Sittings without a score are left out, as everywhere. The rows stand in an order of their own, so that the interval
+    does not depend on who came first: a dataset that has left that out, and is read back, shows the very figure.
     """
     own: dict[Hashable, list[list[float]]] = {}
     for sitting in sittings:
         if (points := _points(sitting, stimuli)) is not None:
             own.setdefault(sitting.respondent, []).append(points)
-    rows = [np.mean(np.array(found), axis=0) for found in own.values()]
+    rows = sorted(np.mean(np.array(sorted(found)), axis=0).tolist() for found in own.values())
     return np.array(rows) if rows else np.zeros((0, len(stimuli)))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from django.db import connection, transaction
 from django.utils import timezone
 
-from scoring.models import Criterion, Judge, Round, Rubric
+from scoring.models import AcceptedForm, Criterion, Judge, Round, Rubric
 from scoring.services import ValueOutsideScaleError, round_close
 from studies.models import Study
 
@@ -47,6 +47,18 @@ class RestoredJudgement:
     confidence: float | None
     shared_from_answer: int | None
     order: int  # among the judgements of its answer: the latest of a judge stands
+
+
+@transaction.atomic
+def accepted_forms_restore(*, stimulus_id: int, forms: Sequence[tuple[str, str, bool]]) -> None:
+    """The accepted forms of a stimulus that has none yet, as given word, form, and whether it has been taken back."""
+    now = timezone.now()
+    AcceptedForm.objects.bulk_create(
+        AcceptedForm(
+            stimulus_id=stimulus_id, lemma=lemma, form=form, version=version, retired_at=now if retired else None
+        )
+        for version, (lemma, form, retired) in enumerate(forms, start=1)
+    )
 
 
 def round_restore(

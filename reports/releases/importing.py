@@ -102,6 +102,7 @@ def _steps(made: JudgedImport) -> None:
     for step in (
         made.make_rubrics,
         made.make_instruments,
+        made.make_accepted_forms,
         made.make_respondents,
         made.make_sittings,
         made.make_surveys,

@@ -93,6 +93,15 @@ TABLES = {
             _optional("source", "text", "treebank, sentence, licence"),
         ),
         _table(
+            "forms",
+            "What a given word may be beside its own forms, for the vocabulary match.",
+            *INSTRUMENT,
+            _column("position", "integer", "number of the stimulus in the instrument"),
+            _column("given", "text", "the given word"),
+            _column("form", "text", "the form that is accepted for it; a dictionary form stands for all its forms"),
+            _column("retired", "truth", "whether it had been taken back when the release was made"),
+        ),
+        _table(
             "sittings",
             "One row for each pass of a respondent through an instrument: a person's, or one run of a model.",
             RESPONDENT,

@@ -11,6 +11,7 @@ from reports.releases.archive import ArchiveRefusedError
 from reports.releases.reading import ReadRelease, Record
 from reports.releases.rows import Key, known, measured, model_row, one, question_row, stimulus_row, unique
 from scoring.models import Criterion, Rubric
+from scoring.restoring import accepted_forms_restore
 from scoring.services import RUBRICS
 from studies.models import Study, User
 from surveys.restoring import RestoredResponse, survey_restore
@@ -69,6 +70,15 @@ class CorpusImport:
             )
             self.instruments[key] = instrument
             self.stimuli |= {(*key, position): pk for pk, position in instrument.stimuli.values_list("pk", "position")}
+
+    def make_accepted_forms(self) -> None:
+        forms: dict[int, list[tuple[str, str, bool]]] = defaultdict(list)
+        for row in self.read["forms"]:
+            place = (row["instrument"], row["instrument_version"], row["position"])
+            given, form = measured(row["given"], 100, "given"), measured(row["form"], 100, "form")
+            forms[one(self.stimuli, place, "stimuli")].append((given, form, row["retired"]))
+        for stimulus, own in forms.items():
+            accepted_forms_restore(stimulus_id=stimulus, forms=own)
 
     # --- who took it ------------------------------------------------------------------------------------------------
 

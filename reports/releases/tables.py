@@ -17,7 +17,7 @@ from llmruns.models import Call, Experiment, Price
 from reports.exports import EXPOSURE, LABELS, SCORES, label_rows, score_rows
 from reports.releases.facts import CHUNK, Facts
 from reports.releases.policy import Questionnaire
-from scoring.models import Judgement, Rubric
+from scoring.models import AcceptedForm, Judgement, Rubric
 from scoring.services import paper_rubric
 from surveys.models import Exposure, Question, QuestionResponse
 
@@ -58,6 +58,14 @@ def _stimuli(facts: Facts) -> Iterator[Row]:
                 one.feedback or None,
                 one.source or None,
             ]
+
+
+def _accepted_forms(facts: Facts) -> Iterator[Row]:
+    for instrument in facts.instruments:
+        forms = AcceptedForm.objects.filter(stimulus__instrument=instrument, stimulus__is_practice=False)
+        for one in forms.order_by("stimulus__position", "version"):
+            position = facts.positions[one.stimulus_id]
+            yield [*_instrument(instrument), position, one.lemma, one.form, one.retired_at is not None]
 
 
 def _sittings(facts: Facts) -> Iterator[Row]:
@@ -423,6 +431,7 @@ class Json:
 WRITERS: Mapping[str, Callable[[Facts], Iterable[Row]]] = {
     "instruments": _instruments,
     "stimuli": _stimuli,
+    "forms": _accepted_forms,
     "sittings": _sittings,
     "answers": _answers,
     "models": _models,

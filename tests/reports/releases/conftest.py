@@ -20,6 +20,7 @@ from reports.models import Release
 from reports.releases.files import release_path
 from reports.releases.policy import Policy
 from reports.releases.services import release_begin, release_build
+from reports.result_file import table_rows
 from reports.results_json import results_document
 from reports.selectors import results_of, rubric_of
 from scoring.models import Judge, Judgement
@@ -212,8 +213,11 @@ def results_as_shown(study: Study) -> list[dict]:
     for instrument in study.instruments.order_by("slug", "version"):
         rubric = rubric_of(instrument)
         rules_apply(study=study, rubric=rubric)
-        found = results_document(results_of(study=study, instrument=instrument, rubric=rubric))
-        documents.append(found | {"rows": [row | {"experiment_id": None, "imported": None} for row in found["rows"]]})
+        results = results_of(study=study, instrument=instrument, rubric=rubric)
+        found = results_document(results)
+        rows = [row | {"experiment_id": None, "imported": None} for row in found["rows"]]
+        page = [row[2:] for row in table_rows(results)]  # every number of the page; whose study it is apart
+        documents.append(found | {"rows": rows, "page": page})
     return documents
 
 

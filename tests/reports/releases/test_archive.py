@@ -103,9 +103,9 @@ def test_who_is_in_it_and_who_is_not(released: Released) -> None:
     assert calls[0]["cost"] == "0.00002250" and calls[0]["currency"] == "USD"
     # Votes: two raters on each text once, the adjudicator on one answer; labels of every released answer.
     labels = {(row["answer"], row["criterion"]): row for row in table(files, "labels")}
-    assert len(labels) == 4 * len(table(files, "answers"))
+    assert len(labels) == 5 * len(table(files, "answers"))
     assert sum(row["basis"] == "adjudication" for row in labels.values()) == 3
-    judges = {"R1", "R2", "R3", "sequence_equal", "model-1", "classifier-1"}
+    judges = {"R1", "R2", "R3", "sequence_equal", "vocabulary_match", "model-1", "classifier-1"}
     assert {row["judge"] for row in table(files, "judgements")} == judges
     asked = {row["judge"]: (row["model"], row["prompt"]) for row in table(files, "judges")}
     assert set(asked) == judges and asked["model-1"] == ("Model M", "judge") and asked["R1"] == ("", "")
