@@ -59,7 +59,7 @@ def mixed(built: Built) -> Built:
 
 
 def test_an_import_is_scored_like_the_rest_and_marked(mixed: Built) -> None:
-    results = current_results(mixed.cast.study, mixed.instrument)
+    results = current_results(mixed.cast.study, mixed.instrument, {})
     people, own, imported = results.rows
     assert (people.imported, own.imported, imported.imported) == (None, False, True)
     assert imported.label == "GPT-0" and imported.scores[0].mean.norm == 1.0 and imported.scores[0].majority.norm == 1.0
@@ -69,7 +69,7 @@ def test_an_import_is_scored_like_the_rest_and_marked(mixed: Built) -> None:
 
 
 def test_how_each_model_was_asked_and_what_it_cost(mixed: Built) -> None:
-    own, imported = model_facts(current_results(mixed.cast.study, mixed.instrument))
+    own, imported = model_facts(current_results(mixed.cast.study, mixed.instrument, {}))
     (temperature,) = imported.parameters
     assert (temperature.asked, temperature.sent, temperature.used) == ([0.5], [0.5], [])
     assert not temperature.is_default and not temperature.is_unknown
@@ -91,7 +91,7 @@ def test_what_was_refused_unknown_or_left_to_the_provider_is_told_apart(built: B
     call.request = {"model": "m-1", "messages": []}
     call.used = {"temperature": 0.7}
     call.save(update_fields=["asked", "request", "used"])
-    own, silent = model_facts(current_results(built.cast.study, built.instrument))
+    own, silent = model_facts(current_results(built.cast.study, built.instrument, {}))
     temperature, top_p = own.parameters
     assert (temperature.asked, temperature.sent, temperature.used) == ([1.0], [], [0.7])
     assert temperature.is_refused and temperature.is_default and top_p.is_refused
@@ -105,13 +105,13 @@ def test_what_was_refused_unknown_or_left_to_the_provider_is_told_apart(built: B
 def test_an_import_put_aside_is_in_no_result_and_comes_back(mixed: Built) -> None:
     made = mixed.made  # type: ignore[attr-defined]
     replies_set_aside(made=made, reason="wrong", actor=mixed.cast.alice)
-    results = current_results(mixed.cast.study, mixed.instrument)
+    results = current_results(mixed.cast.study, mixed.instrument, {})
     assert [row.label for row in results.models] == ["Model M"] and len(model_facts(results)) == 1
     assert "GPT-0" not in row_labels(mixed.instrument).values()
     assert "GPT-0" not in {row["source"].partition(" ·")[0] for row in rows(mixed, "scores")}
     assert {row["standing"] for row in rows(mixed, "answers") if row["imported"] == "true"} == {"excluded"}
     replies_count_again(made=made, actor=mixed.cast.alice)
-    assert len(current_results(mixed.cast.study, mixed.instrument).models) == 2
+    assert len(current_results(mixed.cast.study, mixed.instrument, {}).models) == 2
 
 
 def test_the_files_say_what_is_imported(mixed: Built) -> None:
@@ -173,7 +173,7 @@ def test_the_calls_say_what_was_asked_sent_used_and_paid(mixed: Built) -> None:
 
 def test_a_run_that_lacks_answers_has_no_score_and_nags_nobody(built: Built) -> None:
     take_in(built, [*whole(1), *whole(2)[:2]])
-    model = current_results(built.cast.study, built.instrument).models[1]
+    model = current_results(built.cast.study, built.instrument, {}).models[1]
     assert (model.n_sittings, model.n_unfinished) == (1, 1)
     assert model.scores[0].majority.reason == "incomplete_runs" or model.scores[0].majority.value is None
     page = built.cast.client(built.cast.alice).get("/studies/ours/").content.decode()

@@ -66,7 +66,7 @@ def test_a_classifier_has_a_round_of_its_own(
     classifier: Classifier, cast: Cast, rubric: Rubric, rated: list[Answer]
 ) -> None:
     apply(classifier)
-    assert rules_apply(study=cast.study, rubric=rubric) == 120
+    assert rules_apply(study=cast.study, rubric=rubric) == 240, "two rules judge each of the answers"
     rounds = Round.objects.filter(study=cast.study, purpose="automatic")
     assert set(rounds.values_list("judge", flat=True)) == {classifier.judge_id, None}
     assert apply(classifier).total == 0
