@@ -17,6 +17,7 @@ from typing import Any
 
 MAX_REQUEST = 1_000_000
 LONGEST_HANG = 20.0
+LONGEST_GATHERING = 60.0
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,7 @@ class ChatServer:
         self.seen: list[Seen] = []
         self._scripts: dict[str, list[Behaviour]] = {}
         self._lock = threading.Lock()
+        self._gathered: threading.Barrier | None = None
         self.over = threading.Event()
         self.httpd = _Server(("127.0.0.1", port), _handler(self))
         self.base_url = f"http://127.0.0.1:{self.httpd.server_address[1]}/v1"
@@ -147,18 +149,28 @@ class ChatServer:
     def script(self, words: str, *behaviours: Behaviour) -> None:
         self._scripts[words] = list(behaviours)
 
+    def gather(self, n: int) -> None:
+        """The first n requests are answered when all n are there: more than one worker has threads for, so two work."""
+        self._gathered = threading.Barrier(n)
+
     def asked(self, words: str) -> int:
         """How many requests had these words in their message."""
         with self._lock:
             return sum(words in _message(seen.json) for seen in self.seen)
 
     def take(self, seen: Seen) -> Behaviour:
-        message = _message(seen.json)
         with self._lock:
             self.seen.append(seen)
-            for words, behaviours in self._scripts.items():
-                if words in message:
-                    return behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
+            behaviour = self._scripted(_message(seen.json))
+            gathered = self._gathered if self._gathered and len(self.seen) <= self._gathered.parties else None
+        if gathered is not None:
+            gathered.wait(LONGEST_GATHERING)
+        return behaviour
+
+    def _scripted(self, message: str) -> Behaviour:
+        for words, behaviours in self._scripts.items():
+            if words in message:
+                return behaviours.pop(0) if len(behaviours) > 1 else behaviours[0]
         return self.default
 
 

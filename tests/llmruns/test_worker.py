@@ -113,6 +113,9 @@ def test_two_workers_share_the_work_and_nobody_is_asked_twice(
     words = list(study_instrument.stimuli.values_list("text", flat=True))
     for text in words:
         server.script(text, chat.rate_limited(1), chat.BROKEN, chat.answer("кошка сидит на столе"))
+    ModelConfig.objects.update(timeout=60)
+    config.refresh_from_db()
+    server.gather(2)
     experiment = launch(cast, study_instrument, config, 1)
     log = tmp_path / "worker.log"
     options = {"prefix": prefix, "log": log, "threads": 1, "TEST_API_KEY": KEY}
@@ -132,18 +135,19 @@ def test_two_processes_with_32_calls_in_flight_never_pass_a_cap_of_one_dollar(
         provider=config.provider,
         model=config.model,
         currency="USD",
-        input_million=Decimal(7),
-        output_million=Decimal(2500),
+        input_million=Decimal(2),
+        output_million=Decimal(700),
         valid_from=date(2026, 1, 1),
     )
-    ModelConfig.objects.update(max_output_tokens=30)
+    ModelConfig.objects.update(max_output_tokens=30, timeout=60)
     config.refresh_from_db()
     cheap = chat.answer("кошка сидит на столе")
-    server.default = _tokens(cheap, 300, 1)  # 300 · 7 + 1 · 2500 = 4600 millionths
+    server.default = _tokens(cheap, 300, 1)  # 300 · 2 + 1 · 700 = 1300 millionths
     for text in list(study_instrument.stimuli.values_list("text", flat=True))[::3]:
-        server.script(text, _tokens(cheap, 300, 30))  # 300 · 7 + 30 · 2500 = 77100 millionths
+        server.script(text, _tokens(cheap, 300, 30))  # 300 · 2 + 30 · 700 = 21600 millionths
     server.latency = 0.05
-    experiment = launch(cast, study_instrument, config, 5, cap=Decimal(1), currency="USD")
+    server.gather(32)
+    experiment = launch(cast, study_instrument, config, 8, cap=Decimal(1), currency="USD")
     sums: list[Decimal] = []
 
     def is_paused() -> bool:
@@ -159,12 +163,12 @@ def test_two_processes_with_32_calls_in_flight_never_pass_a_cap_of_one_dollar(
     assert experiment.problem == "cap" and max(sums) <= 1
     assert len(set(Call.objects.values_list("worker", flat=True))) == 2
     costs = list(Call.objects.filter(state="ok").values_list("cost", flat=True))
-    assert set(costs) == {Decimal("0.0046"), Decimal("0.0771")}
+    assert set(costs) == {Decimal("0.0013"), Decimal("0.0216")}
     assert len(costs) == Call.objects.count() == len(server.seen)
     assert sum(costs) == experiment.spent <= 1 and experiment.reserved == 0
     most = max(bound(call.request, call.price).value for call in Call.objects.select_related("price"))
     assert experiment.spent + most > 1, "it stops only where the next call might pass the cap"
-    assert most - Decimal("0.0771") < Decimal("0.02"), "the dear replies cost nearly what was reserved for them"
+    assert most - Decimal("0.0216") < Decimal("0.006"), "the dear replies cost nearly what was reserved for them"
 
 
 def _tokens(behaviour: Behaviour, prompt: int, completion: int) -> Behaviour:
