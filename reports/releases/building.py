@@ -16,8 +16,21 @@ from corpus.models import Respondent
 from reports.models import Release
 from reports.releases import card
 from reports.releases.archive import LINE_END, ArchiveWriter, Written, sums_text
+from reports.releases.beside import codebook_sidecar, sidecar, tests_text
 from reports.releases.facts import Facts
-from reports.releases.layout import CHANGES, CODEBOOK, DESCRIPTION, FORMAT, MANIFEST, README, SUMS, TABLES, Table
+from reports.releases.layout import (
+    CHANGES,
+    CODEBOOK,
+    DESCRIPTION,
+    FORMAT,
+    MANIFEST,
+    README,
+    SUMS,
+    TABLES,
+    TESTS,
+    Table,
+    sidecar_of,
+)
 from reports.releases.policy import Policy
 from reports.releases.selection import left_out
 from reports.releases.tables import WRITERS, Json, Row
@@ -45,6 +58,10 @@ def release_write(release: Release, target: BinaryIO) -> Built:
         writer.text(CODEBOOK, codebook())
         for name, table in TABLES.items():
             writer.table(table.path, table.header, _rows(facts, table, WRITERS[name](facts)))
+        writer.text(sidecar_of(CODEBOOK), as_json(codebook_sidecar()))
+        for table in TABLES.values():
+            writer.text(table.sidecar, as_json(sidecar(table)))
+        writer.text(TESTS, tests_text(facts))
         writer.text(MANIFEST, as_json(manifest(about)))
         sums = sums_text(writer.written)
         writer.text(SUMS, sums)

@@ -8,7 +8,7 @@ from typing import Any
 
 from reports.models import Release
 from reports.releases.facts import Facts
-from reports.releases.layout import CODEBOOK, MANIFEST, SUMS, TABLES
+from reports.releases.layout import CODEBOOK, MANIFEST, SUMS, TABLES, TESTS
 from reports.releases.policy import Policy, Questionnaire
 
 CODEBOOK_HEADER = ("file", "column", "type", "may_be_empty", "meaning")
@@ -108,7 +108,8 @@ def readme(about: About) -> str:
         "\n".join(f"- `{table.path}`: {table.about}" for table in TABLES.values()),
         f"Every column is described in `{CODEBOOK}`. An empty cell is a missing value, never 0. Files join on "
         "`answer`, and on `respondent`, `instrument`, `instrument_version` and `sitting`. A file without "
-        "rows has its header.",
+        "rows has its header. Beside each table a `.json` of the same name says for programs what its columns mean. "
+        f"`{TESTS}` has the tests as respondents read them.",
         "## Who is in it",
         _who(about),
         "## What is not in it",

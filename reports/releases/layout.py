@@ -9,6 +9,11 @@ FORMAT = 1
 Kind = Literal["text", "integer", "number", "truth", "uuid", "json", "date"]
 
 
+def sidecar_of(path: str) -> str:
+    """As Psych-DS names the file with what is to be said of one table alone."""
+    return f"{path.removesuffix('.csv')}.json"
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     name: str
@@ -27,6 +32,10 @@ class Table:
     def path(self) -> str:
         """As Psych-DS names data files: keyword-value pairs, then `_data.csv`. `description` is one of its keywords."""
         return f"data/description-{self.name}_data.csv"
+
+    @property
+    def sidecar(self) -> str:
+        return sidecar_of(self.path)
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -343,5 +352,8 @@ CHANGES = "CHANGES.md"
 CODEBOOK = "data/description-codebook_data.csv"
 MANIFEST = "documentation/release.json"
 SUMS = "documentation/SHA256SUMS.txt"
-PATHS = (DESCRIPTION, README, CHANGES, CODEBOOK, *(table.path for table in TABLES.values()), MANIFEST, SUMS)
+TESTS = "materials/tests.md"
+BESIDE = (sidecar_of(CODEBOOK), *(table.sidecar for table in TABLES.values()), TESTS)
+"""For those who read a release elsewhere: Luria does not, and takes one that lacks them."""
+PATHS = (DESCRIPTION, README, CHANGES, CODEBOOK, *(table.path for table in TABLES.values()), *BESIDE, MANIFEST, SUMS)
 """Every file, in the order of the archive. The last one has the digests of all others."""

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from corpus.storing import is_storable
 from reports.releases.archive import ArchiveRefusedError, archive_read
-from reports.releases.layout import FORMAT, MANIFEST, PATHS, SUMS, TABLES, Column, Kind, Table
+from reports.releases.layout import BESIDE, FORMAT, MANIFEST, PATHS, SUMS, TABLES, Column, Kind, Table
 
 MAX_CELL = 200_000  # characters; an instruction or a prompt is the longest text there is
 _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
@@ -36,7 +36,7 @@ class ReadRelease:
 
 def release_read(stream: BinaryIO) -> ReadRelease:
     """Raises ArchiveRefusedError."""
-    files = archive_read(stream, PATHS)
+    files = archive_read(stream, PATHS, may_be_absent=BESIDE)
     _sums_check(files)
     manifest = _manifest(files[MANIFEST])
     csv.field_size_limit(MAX_CELL)

@@ -3,9 +3,6 @@
 import csv
 import io
 import json
-import os
-import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 
@@ -13,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from corpus.models import Answer, Respondent, Sitting
+from corpus.models import Answer, Instrument, Respondent, Sitting
 from reports.models import Release
 from reports.releases import layout
 from reports.releases.building import release_write
@@ -29,55 +26,11 @@ from tests.reports.releases.conftest import (
     archive_of,
     files_of,
 )
-from tests.reports.releases.psychds import problems_of
-
-VALIDATOR = os.environ.get("LURIA_PSYCHDS_VALIDATOR", "")
-"""The command line program of psychds-validator, a script for node."""
 
 
 def table(files: dict[str, bytes], name: str) -> list[dict[str, str]]:
     text = files[layout.TABLES[name].path].decode()
     return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
-@pytest.mark.django_db
-def test_it_follows_psychds(released: Released) -> None:
-    assert problems_of(files_of(archive_of(released.release(questionnaire="all", timings=True)))) == []
-
-
-def test_the_rules_of_psychds_find_what_breaks_them() -> None:
-    about = {"@context": "https://schema.org/", "@type": "Dataset", "name": "a", "description": "b"}
-    about["variableMeasured"] = ["x", {"@type": "PropertyValue", "name": "row_id"}]
-    good = {"dataset_description.json": json.dumps(about).encode(), "data/study-a_data.csv": b"x,row_id\n1,1\n"}
-    assert problems_of(good) == []
-    broken = {
-        "CSV_COLUMN_MISSING_FROM_METADATA": {"data/study-a_data.csv": b"y\n1\n"},
-        "CSV_HEADER_LENGTH_MISMATCH": {"data/study-a_data.csv": b"x\n1,2\n"},
-        "ROWID_VALUES_NOT_UNIQUE": {"data/study-a_data.csv": b"row_id\n1\n1\n"},
-        "FILENAME_KEYWORD_FORMATTING_ERROR": {"data/study_a_data.csv": b"x\n"},
-        "FILENAME_UNOFFICIAL_KEYWORD_WARNING": {"data/table-a_data.csv": b"x\n"},
-        "JSON_KEY_REQUIRED": {"dataset_description.json": json.dumps({**about, "name": ""}).encode()},
-        "INCORRECT_DATASET_TYPE": {"dataset_description.json": json.dumps({**about, "@type": "Thing"}).encode()},
-        "INVALID_JSONLD_FORMATTING": {"dataset_description.json": json.dumps({**about, "@context": ""}).encode()},
-        "INVALID_JSON_FORMATTING": {"dataset_description.json": b"{"},
-        "FILE_EMPTY": {"README.md": b""},
-    }
-    for code, files in broken.items():
-        assert any(problem.startswith(code) for problem in problems_of(good | files)), code
-
-
-@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
-@pytest.mark.skipif(not VALIDATOR, reason="LURIA_PSYCHDS_VALIDATOR names no copy of it: docs/releases.md")
-@pytest.mark.django_db
-def test_the_psychds_validator_passes_it(released: Released, tmp_path: Path) -> None:
-    with zipfile.ZipFile(io.BytesIO(archive_of(released.release()))) as archive:
-        archive.extractall(tmp_path / "dataset")  # our own
-    done = subprocess.run(
-        ["node", VALIDATOR, "--json", str(tmp_path / "dataset")], capture_output=True, text=True, timeout=300
-    )
-    # It may say before its JSON that it cannot reach the newest schema and takes its own.
-    told = [line for line in done.stdout.splitlines() if line.startswith("{")]
-    assert done.returncode == 0 and told and json.loads(told[-1])["valid"] is True, done.stdout + done.stderr
 
 
 @pytest.mark.django_db
@@ -216,6 +169,31 @@ def test_the_command_overwrites_nothing(released: Released, tmp_path: Path) -> N
     with pytest.raises(CommandError, match="no study"):
         call_command("release", study="nobody", out=tmp_path / "s.zip")
     assert out.read_text() == "mine" and not Release.objects.exists()
+
+
+@pytest.mark.django_db
+def test_beside_each_table_stands_what_its_own_columns_mean(released: Released) -> None:
+    files = files_of(archive_of(released.release()))
+    for one in layout.TABLES.values():
+        told = json.loads(files[one.sidecar])
+        assert told["description"] == one.about
+        assert [(its["name"], its["description"]) for its in told["variableMeasured"]] == [
+            (column.name, column.meaning) for column in one.columns
+        ]
+
+
+@pytest.mark.django_db
+def test_the_test_is_in_it_as_respondents_read_it(released: Released) -> None:
+    instrument = released.survey.instrument
+    Instrument.objects.filter(pk=instrument.pk).update(title="A *star*", instruction="Read.\n\n- **One** sentence.")
+    instrument.stimuli.filter(position=2).update(is_practice=True)
+    instrument.stimuli.filter(position=3).update(text="<b>\n# x")
+    text = files_of(archive_of(released.release()))[layout.TESTS].decode()
+    assert text == (
+        "# What respondents read\n\n## A \\*star\\* (small, version 1)\n\n> Read.\n>\n> - **One** sentence.\n\n"
+        "### Practice\n\n- 2: . мышь бежать от кошка\n\n"
+        "### Tasks\n\n- 1: кошка сидеть на стол .\n- 3: \\<b\\> \\# x\n"
+    )
 
 
 def test_every_column_is_described_in_the_docs() -> None:

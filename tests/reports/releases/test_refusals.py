@@ -69,6 +69,15 @@ def test_what_is_whole_is_taken(files: Files) -> None:
 
 
 @pytest.mark.django_db
+def test_what_luria_does_not_read_may_be_absent(files: Files) -> None:
+    assert set(layout.BESIDE) < set(files)
+    left = {path: data for path, data in files.items() if path not in layout.BESIDE}
+    done = release_import(stream=io.BytesIO(packed(left)), name="r.zip", slug="copy", actor=None)
+    assert done.study is not None
+    assert refused(packed(files | {"data/description-other_data.json": b"{}"})).code == "unexpected"
+
+
+@pytest.mark.django_db
 def test_no_archive_or_no_release(files: Files) -> None:
     assert refused(b"").code == "unreadable"
     assert refused(b"PK\x03\x04" + b"\0" * 100).code == "unreadable"
