@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
 
-from corpus.models import Answer, Instrument, Respondent, Sitting
+from corpus.models import Answer, Respondent, Sitting
 from reports.models import Release
 from reports.releases import layout
 from reports.releases.building import release_write
@@ -180,20 +180,6 @@ def test_beside_each_table_stands_what_its_own_columns_mean(released: Released) 
         assert [(its["name"], its["description"]) for its in told["variableMeasured"]] == [
             (column.name, column.meaning) for column in one.columns
         ]
-
-
-@pytest.mark.django_db
-def test_the_test_is_in_it_as_respondents_read_it(released: Released) -> None:
-    instrument = released.survey.instrument
-    Instrument.objects.filter(pk=instrument.pk).update(title="A *star*", instruction="Read.\n\n- **One** sentence.")
-    instrument.stimuli.filter(position=2).update(is_practice=True)
-    instrument.stimuli.filter(position=3).update(text="<b>\n# x")
-    text = files_of(archive_of(released.release()))[layout.TESTS].decode()
-    assert text == (
-        "# What respondents read\n\n## A \\*star\\* (small, version 1)\n\n> Read.\n>\n> - **One** sentence.\n\n"
-        "### Practice\n\n- 2: . мышь бежать от кошка\n\n"
-        "### Tasks\n\n- 1: кошка сидеть на стол .\n- 3: \\<b\\> \\# x\n"
-    )
 
 
 def test_every_column_is_described_in_the_docs() -> None:

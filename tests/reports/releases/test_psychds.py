@@ -14,6 +14,7 @@ import pytest
 from corpus.importing import read_stimuli
 from corpus.models import Instrument
 from corpus.services import instrument_create
+from reports.releases import layout
 from reports.releases.policy import Policy
 from reports.releases.services import release_begin, release_build
 from scoring.services import CHILDREN_RUBRIC
@@ -90,6 +91,20 @@ def add_person(instrument: Instrument, cast: Cast, texts: list[str | None]) -> N
 @pytest.mark.django_db
 def test_it_follows_psychds(files: dict[str, bytes]) -> None:
     assert problems_of(files) == []
+
+
+@pytest.mark.django_db
+def test_the_test_is_in_it_as_respondents_read_it(cast: Cast, instrument: Instrument) -> None:
+    Instrument.objects.filter(pk=instrument.pk).update(title="A *star*", instruction="Read.\n\n- **One** sentence.")
+    instrument.stimuli.filter(position=2).update(is_practice=True)
+    instrument.stimuli.filter(position=3).update(text="<b>\n# x")
+    instrument.refresh_from_db()
+    add_person(instrument, cast, [None])
+    assert files_made(cast)[layout.TESTS].decode() == (
+        "# What respondents read\n\n## A \\*star\\* (small, version 1)\n\n> Read.\n>\n> - **One** sentence.\n\n"
+        "### Practice\n\n- 2: . мышь бежать от кошка\n\n"
+        "### Tasks\n\n- 1: кошка сидеть на стол .\n- 3: \\<b\\> \\# x\n"
+    )
 
 
 ABOUT = {"@context": "https://schema.org/", "@type": "Dataset", "name": "a", "description": "b"}
