@@ -6,6 +6,7 @@ from django.urls import reverse
 
 from reports.management.commands.luria_setup import RESEARCHER
 from reports.simulation import simulate_models, simulate_people, simulate_raters, simulation_begin
+from reports.simulation_judges import simulate_classifier, simulate_labels, simulate_model_judges
 from studies.models import Study, User
 
 
@@ -37,7 +38,11 @@ class Command(BaseCommand):
         self.say(f"Simulated models take it {options['runs']} times each …")
         simulate_models(simulation, runs=options["runs"])
         self.say("Three simulated raters judge the answers …")
-        simulate_raters(simulation, say=self.say)
+        campaign = simulate_raters(simulation, say=self.say)
+        simulate_labels(simulation, campaign=campaign)
+        self.say("A classifier learns from their labels and judges all answers; simulated models judge them too …")
+        classifier = simulate_classifier(simulation)
+        simulate_model_judges(simulation, classifier=classifier)
         self.say(f"Done. Everything in it is simulated: {address}")
 
     def say(self, text: str) -> None:
