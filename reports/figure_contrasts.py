@@ -7,7 +7,20 @@ import altair as alt
 from django.utils.translation import gettext as _
 
 from reports.contrast_tables import contrasts
-from reports.figures import BAR, INK, WIDTH, Theme, chart_of, notes_of, styled, tip, titled
+from reports.figures import (
+    BAR,
+    INK,
+    WIDTH,
+    Theme,
+    chart_of,
+    name_height,
+    named,
+    names_beside,
+    notes_of,
+    styled,
+    tip,
+    titled,
+)
 from reports.selectors import Results
 from scoring.contrasts import RESAMPLES
 
@@ -65,15 +78,16 @@ def contrast_data(results: Results) -> ContrastData:
 def contrast_specification(data: ContrastData, *, theme: Theme = "light") -> dict[str, Any]:
     """Vega-Lite: a point for each model and a line for its interval; a dashed line where people stand."""
     values = [
-        {"label": one.label, "value": one.value} | ({} if one.low is None else {"low": one.low, "high": one.high})
+        named(one.label) | {"value": one.value} | ({} if one.low is None else {"low": one.low, "high": one.high})
         for one in data.points
     ]
     title = [_("Difference of the scores from 0 to 1,"), _("95 % bootstrap interval over people and stimuli")]
-    y = alt.Y("label:N", sort=[one.label for one in data.points], title=None, axis=alt.Axis(labelLimit=150))
+    labels = [one.label for one in data.points]
+    y = names_beside(labels)
     x = alt.X("value:Q", title=title, scale=alt.Scale(zero=True, nice=True), axis=alt.Axis(format="+.2f", tickCount=5))
     points = chart_of(values).encode(y=y)
     intervals = chart_of([value for value in values if "low" in value]).encode(y=y)
-    tips = [tip("label:N", _("Model")), tip("value:Q", _("Difference"), "+.3f")]
+    tips = [tip("name:N", _("Model")), tip("value:Q", _("Difference"), "+.3f")]
     if len(values) and all("low" in value for value in values):
         tips += [tip("low:Q", _("from"), "+.3f"), tip("high:Q", _("to"), "+.3f")]
     layers = [
@@ -86,7 +100,7 @@ def contrast_specification(data: ContrastData, *, theme: Theme = "light") -> dic
     subtitle = [_("Right of the dashed line: better than people on average"), *data.notes]
     chart = alt.layer(*layers).properties(
         width=WIDTH,
-        height={"step": 26} if values else 40,
+        height={"step": name_height(labels, 26)} if values else 40,
         title=alt.TitleParams(text=data.title, subtitle=subtitle, anchor="start", frame="bounds"),
     )
     finished: dict[str, Any] = styled(chart, theme).to_dict(validate=False)

@@ -21,6 +21,8 @@ from reports.figures import (
     chart_of,
     mean_points,
     model_bar,
+    name_height,
+    names_beside,
     notes_of,
     styled,
     tip,
@@ -127,9 +129,7 @@ def cut_specification(data: CutData, *, theme: Theme = "light") -> dict[str, Any
         for one in data.bars
     ]
     title = axis_title(is_majority=data.is_majority)
-    y = alt.Y(
-        "label:N", sort=data.labels, title=None, axis=alt.Axis(labelLimit=150), scale=alt.Scale(paddingInner=0.25)
-    )
+    y = names_beside(data.labels, scale=alt.Scale(paddingInner=0.25))
     within = alt.YOffset("level:N", sort=data.levels)
     colours = alt.Color(
         "level:N",
@@ -146,7 +146,7 @@ def cut_specification(data: CutData, *, theme: Theme = "light") -> dict[str, Any
             x=x,
             color=colours,
             tooltip=[
-                tip("label:N", _("Respondent")),
+                tip("name:N", _("Respondent")),
                 tip("level:N", _("Stimuli")),
                 *tips(data.is_majority),
                 tip("n:Q", "n", "d"),
@@ -155,13 +155,15 @@ def cut_specification(data: CutData, *, theme: Theme = "light") -> dict[str, Any
         over_people.mark_rule(color=LINE[theme], opacity=0.85, strokeWidth=6).encode(
             x=alt.X("low:Q", title=title), x2="high:Q"
         ),
+        # The end of the bar, which lies under the interval.
+        over_people.mark_tick(color=INK[theme], thickness=2, height=BAND * 0.6).encode(x=x),
         over_runs.mark_rule(color=INK[theme], strokeWidth=1.5).encode(x=alt.X("from:Q", title=title), x2="to:Q"),
         *whisker_ends(over_runs, theme, title),
         *(mean_points(over_runs, theme, title) if data.is_majority else []),
     ]
     chart = alt.layer(*layers).properties(
         width=WIDTH,
-        height=BAND * max(1, len(data.levels) * len(data.labels)),
+        height=name_height(data.labels, BAND * len(data.levels)) * len(data.labels) or BAND,
         title=alt.TitleParams(text=data.title, subtitle=[*_subtitle(), *data.notes], anchor="start", frame="bounds"),
     )
     finished: dict[str, Any] = (

@@ -27,6 +27,9 @@ NUMBERS = {
     True: {"decimal": ",", "thousands": "\u00a0", "grouping": [3], "currency": ["", ""]},
 }
 WIDTH = 640
+NAME_LENGTH = 22  # characters of a name in one line beside its bar: what a phone leaves room for
+LINE_HEIGHT = 14
+NAME_LINES = r"split(datum.value, '\n')"  # a Vega expression
 VEGA_LITE = "6.4"
 FIGURE_COLUMNS = (
     "study",
@@ -117,6 +120,9 @@ def model_bar(row: Row, cut: int, *, is_majority: bool) -> Bar | str:
 def titled(results: Results, title: str) -> list[str]:
     """In lines that a phone can show: Vega does not break them itself."""
     lines = textwrap.wrap(title % {"study": results.study.title}, 42, break_long_words=True)
+    if len(lines) > 1:  # what is drawn, in a line of its own
+        what = (title % {"study": ""}).lstrip(": ")
+        lines = [*textwrap.wrap(f"{results.study.title}:", 42, break_long_words=True), *textwrap.wrap(what, 42)]
     return [_("SIMULATED DATA"), *lines] if results.study.simulated else lines
 
 
@@ -145,14 +151,15 @@ def _line(results: Results) -> Line | None:
 def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]:
     """Vega-Lite: a bar for each model, lying on its side so that names stay readable on a phone, and people's line."""
     values = [bar_values(bar) for bar in data.bars]
-    y = alt.Y("label:N", sort=[bar.label for bar in data.bars], title=None, axis=alt.Axis(labelLimit=150))
+    labels = [bar.label for bar in data.bars]
+    y = names_beside(labels)
     title = axis_title(is_majority=data.is_majority)
     x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
     bars = chart_of(values).encode(y=y)
     whiskers = chart_of([value for value in values if "from" in value]).encode(y=y)
     layers = [
         bars.mark_bar(color=BAR[theme], height={"band": 0.6}).encode(
-            x=x, tooltip=[tip("label:N", _("Model")), *tips(data.is_majority), tip("n:Q", _("Runs"), "d")]
+            x=x, tooltip=[tip("name:N", _("Model")), *tips(data.is_majority), tip("n:Q", _("Runs"), "d")]
         ),
         whiskers.mark_rule(color=INK[theme], strokeWidth=1.5).encode(x=alt.X("from:Q", title=title), x2="to:Q"),
         *whisker_ends(whiskers, theme, title),
@@ -161,7 +168,7 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
     ]
     chart = alt.layer(*layers).properties(
         width=WIDTH,
-        height={"step": 30} if data.bars else 40,
+        height={"step": name_height(labels, 30)} if data.bars else 40,
         title=alt.TitleParams(
             text=data.title, subtitle=[*_subtitle(data), *data.notes], anchor="start", frame="bounds"
         ),
@@ -170,8 +177,29 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
     return finished
 
 
+def names_beside(labels: Iterable[str], **more: Any) -> alt.Y:
+    """The axis of names, in this order. A long name stands in several lines: cut, two could no longer be told apart."""
+    axis = alt.Axis(labelLimit=170, labelLineHeight=LINE_HEIGHT, labelExpr=NAME_LINES)
+    return alt.Y("label:N", sort=[in_lines(label) for label in labels], title=None, axis=axis, **more)
+
+
+def named(label: str) -> dict[str, Any]:
+    """`label` for names_beside, `name` for tooltips."""
+    return {"label": in_lines(label), "name": label}
+
+
+def in_lines(label: str) -> str:
+    return "\n".join(textwrap.wrap(label, NAME_LENGTH, break_long_words=True)) or label
+
+
+def name_height(labels: Iterable[str], least: int) -> int:
+    """Pixels that each name needs so that none runs into the next."""
+    lines = max((in_lines(label).count("\n") + 1 for label in labels), default=1)
+    return max(least, LINE_HEIGHT * lines + 4)
+
+
 def bar_values(bar: Bar) -> dict[str, Any]:
-    value = {"label": bar.label, "value": bar.value, "mean": bar.mean, "sd": bar.sd, "n": bar.n}
+    value = named(bar.label) | {"value": bar.value, "mean": bar.mean, "sd": bar.sd, "n": bar.n}
     if bar.sd is None:
         return value
     return value | {"from": max(0.0, bar.mean - bar.sd), "to": min(1.0, bar.mean + bar.sd)}
@@ -228,7 +256,7 @@ def _subtitle(data: FigureData) -> list[str]:
     if data.line.low is None or data.line.high is None:
         return [text]
     bounds = {"low": number(data.line.low), "high": number(data.line.high)}
-    return [text, _("band: 95 %% interval of their mean, %(low)s to %(high)s") % bounds]
+    return [text, _("Band: 95 %% interval of their mean, %(low)s to %(high)s") % bounds]
 
 
 def number(value: float) -> str:
@@ -255,6 +283,11 @@ def styled(chart: Any, theme: Theme) -> Any:
 def compiled(specification: dict[str, Any]) -> dict[str, Any]:
     """Vega, which the page's interpreter draws. Compiled here because Vega-Lite's own compiler is large."""
     vega: dict[str, Any] = vl_convert.vegalite_to_vega(specification, vl_version=VEGA_LITE)
+    for axis in vega.get("axes", []):
+        update = axis.get("encode", {}).get("labels", {}).get("update", {})
+        if update.get("text") == {"signal": NAME_LINES}:
+            # Vega puts the first line where the bar is; this moves all of them up by half. Vega-Lite cannot say it.
+            update["dy"] = {"signal": f"-{LINE_HEIGHT / 2:g} * (length({NAME_LINES}) - 1)"}
     return vega
 
 

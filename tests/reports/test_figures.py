@@ -4,7 +4,17 @@ import pytest
 from django.urls import reverse
 from django.utils import translation
 
-from reports.figures import Bar, FigureData, Line, compiled, drawn, figure_data, specification
+from reports.figures import (
+    Bar,
+    FigureData,
+    Line,
+    compiled,
+    drawn,
+    figure_data,
+    in_lines,
+    name_height,
+    specification,
+)
 from reports.selectors import results_of
 from scoring.services import rules_apply
 from studies.models import Study
@@ -85,3 +95,22 @@ def test_the_page_gets_vega_and_not_vega_lite(built):
     response = built.cast.client(built.cast.alice).get(reverse("figure_vega", args=["ours"]) + "?theme=dark")
     spec = json.loads(response.content)
     assert {"marks", "scales", "data"} <= set(spec)
+
+
+def test_long_names_are_whole_in_lines_that_are_centred_on_their_bar():
+    names = ["Qwen3.5-122B-A10B (own server, 8 bits)", "Qwen3.5-122B-A10B (own server, 4 bits)", "Claude"]
+    spec = specification(FigureData(["Ours"], [Bar(name, 0.5, None, 1) for name in names], None, []))
+    svg = drawn(spec, "svg").decode()
+    for name in names:
+        assert all(f">{line}<" in svg for line in in_lines(name).split("\n"))
+        assert len(in_lines(name).split("\n")) == (1 if name == "Claude" else 2)
+    assert "…" not in svg
+    (axis,) = [axis for axis in compiled(spec)["axes"] if axis["scale"] == "y"]
+    assert axis["encode"]["labels"]["update"]["dy"]["signal"].startswith("-7 * (")
+    assert name_height(names, 10) == 2 * 14 + 4 and name_height(["Claude"], 30) == 30
+
+
+def test_what_is_drawn_has_a_line_of_its_own_in_a_long_title(built):
+    assert data(built).title == ["Ours: people and models"]
+    Study.objects.filter(pk=built.cast.study.pk).update(title="A study with a title that is not short at all")
+    assert data(built).title[-1] == "people and models"
