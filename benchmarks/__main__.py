@@ -15,7 +15,7 @@ NAMES = [
     "scoring",
     "results",
 ]
-TOOLS = ["pictures"]  # no measurement; only by name
+TOOLS = ["pictures", "paper_figures"]  # no measurement; only by name
 
 
 def main() -> None:
