@@ -21,6 +21,9 @@ WIDTHS = {"desktop": 1280, "phone": 390}
 LANGUAGES = ("ru", "en")
 PASSWORD = "only for these pictures"
 TALLEST = 1_600  # px; a longer page is cut, its beginning says enough
+TALLEST_OF = {"results": 5_000, "results-classifier": 5_000}  # their figures are drawn further down
+NOT_FOUND = ("not-found", "participant-wrong-link")  # the pages that are meant to be so
+DRAWN = "[...document.querySelectorAll('[data-vega]')].every((place) => place.querySelector('svg, img'))"
 
 # For a shell in the server's environment: a survey with practice and questions in the demonstration study.
 ASKING_SURVEY = """
@@ -66,6 +69,11 @@ print(settings.PUBLIC_URL + "/join/" + invitation_create(study=study, role="rate
 """
 
 
+# The first row of a list; and of the demonstration's two campaigns the one that raters have worked on.
+FIRST = "main table a, main h2 a, main li a"
+RATED = "main table tr:last-child a"
+
+
 class Album:
     """Takes each page four times, under names such as `results.ru.phone.png`."""
 
@@ -80,7 +88,9 @@ class Album:
         address = page.url
         for language in reversed(LANGUAGES):
             page.context.add_cookies([{"name": "luria_language", "value": language, "url": self.base}])
-            page.goto(address)
+            answer = page.goto(address)
+            if answer is None or (answer.status >= 400) != (name in NOT_FOUND):
+                raise RuntimeError(f"{name}: {address} answers {answer and answer.status}.")
             for width, pixels in WIDTHS.items():
                 self.shoot(page, f"{name}.{language}.{width}", pixels)
         self.names.append(name)
@@ -92,7 +102,9 @@ class Album:
     def shoot(self, page: Page, name: str, pixels: int) -> None:
         page.set_viewport_size({"width": pixels, "height": 800})
         page.wait_for_load_state("networkidle")
-        height = min(TALLEST, page.evaluate("document.documentElement.scrollHeight"))
+        page.wait_for_function(DRAWN)
+        tallest = TALLEST_OF.get(name.partition(".")[0], TALLEST)
+        height = min(tallest, page.evaluate("document.documentElement.scrollHeight"))
         page.set_viewport_size({"width": pixels, "height": max(600, height)})
         page.screenshot(path=FOLDER / f"{name}.png")
 
@@ -196,7 +208,20 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
         "guideline-new": f"{demo}guidelines/new/",
         "results": f"{demo}results/",
         "results-answers": f"{demo}results/answers/",
+        "results-errors": f"{demo}results/errors/",
+        "classifier-list": f"{demo}classifiers/",
+        "classifier-new": f"{demo}classifiers/new/",
+        "judging-list": f"{demo}judgings/",
+        "judging-new": f"{demo}judgings/new/",
+        "judge-prompt-list": f"{demo}judgings/prompts/",
+        "prompt-list": f"{demo}prompts/",
+        "prompt-compare": f"{demo}prompts/compare/",
+        "reply-imports": f"{demo}experiments/imports/",
+        "reply-upload": f"{demo}experiments/imports/new/",
         "exports": f"{demo}exports/",
+        "release-list": f"{demo}releases/",
+        "release-new": f"{demo}releases/new/",
+        "release": f"{demo}releases/1/",
         "instrument-list": f"{demo}instruments/",
         "instrument-new": f"{demo}instruments/new/",
         "instrument": f"{demo}instruments/{draft}/",
@@ -213,30 +238,36 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
     }.items():
         album.take(page, name, path=path)
     for name, page_of, link in (
-        ("survey", f"{demo}surveys/", "main table a"),
-        ("experiment", f"{demo}experiments/", "main table a, main h2 a, main li a"),
-        ("campaign", f"{demo}campaigns/", "main table a, main h2 a, main li a"),
+        ("survey", f"{demo}surveys/", FIRST),
+        ("experiment", f"{demo}experiments/", FIRST),
+        ("campaign", f"{demo}campaigns/", RATED),
+        ("classifier", f"{demo}classifiers/", FIRST),
+        ("judging", f"{demo}judgings/", FIRST),
     ):
         page.goto(album.base + page_of)
         page.locator(link).first.click()
+        page.wait_for_url(lambda address, of=page_of: not address.endswith(of))  # type: ignore[misc]
         album.take(page, name)
+        own = urlsplit(page.url).path
         if name == "survey":
-            survey = urlsplit(page.url).path
-            album.take(page, "survey-watch", path=f"{survey}watch/")
-            album.take(page, "survey-exclusion", path=f"{survey}exclusion/")
-    campaign = urlsplit(page.url).path
-    references(album, page, f"{demo}references/")
-    album.take(page, "campaign-answers", path=f"{campaign}answers/")
-    album.take(page, "campaign-agreement", path=f"{campaign}agreement/?dawid_skene=1")
-    album.take(page, "campaign-quality", path=f"{campaign}quality/")
-    page.goto(f"{album.base}{demo}experiments/")
-    page.locator("main table a, main h2 a, main li a").first.click()
-    experiment = urlsplit(page.url).path
-    page.locator("a[href*='/runs/']").first.click()
-    album.take(page, "run")
-    album.take(page, "call-list", path=f"{experiment}calls/")
-    page.locator("a[href*='/calls/']:not([href$='/calls/'])").first.click()
-    album.take(page, "call")
+            album.take(page, "survey-watch", path=f"{own}watch/")
+            album.take(page, "survey-exclusion", path=f"{own}exclusion/")
+        if name == "experiment":
+            page.locator("a[href*='/runs/']").first.click()
+            album.take(page, "run")
+            album.take(page, "call-list", path=f"{own}calls/")
+            page.locator("a[href*='/calls/']:not([href$='/calls/'])").first.click()
+            album.take(page, "call")
+        if name == "campaign":
+            references(album, page, f"{demo}references/")
+            album.take(page, "campaign-answers", path=f"{own}answers/")
+            album.take(page, "campaign-agreement", path=f"{own}agreement/?dawid_skene=1")
+            album.take(page, "campaign-quality", path=f"{own}quality/")
+        if name == "judging":
+            album.take(page, "judging-agreement", path=f"{own}agreement/")
+    page.goto(f"{album.base}{demo}results/")
+    basis = page.locator("select[name=basis] option", has_text="baseline").first.get_attribute("value")
+    album.take(page, "results-classifier", path=f"{demo}results/?basis={basis}&runs=majority")
 
 
 def references(album: Album, page: Page, path: str) -> None:
@@ -272,10 +303,16 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     judge = log_in(browser, link("simulated-rater-3"))
     album.take(judge, "rate-home", path="/rate/")
     judge.locator("main form button").first.click()
+    for key in ("Digit1", "KeyQ", "KeyA", "Enter") * 3:
+        judge.keyboard.press(key)
+        judge.wait_for_load_state("networkidle")
     album.take(judge, "rate-place")
-    album.take(judge, "rate-mine", path=f"/rate/c/{judge_campaign(judge)}/mine/")
+    own = judge_campaign(judge)
+    album.take(judge, "rate-mine", path=f"/rate/c/{own}/mine/")
+    album.take(boss, "campaign-close", path=f"/studies/demo/campaigns/{own}/close/")
     boss.goto(f"{album.base}/studies/demo/campaigns/")
-    boss.locator("main table a, main h2 a, main li a").first.click()
+    boss.locator(RATED).click()
+    boss.wait_for_url("**/campaigns/*/")
     campaign = urlsplit(boss.url).path
     form = boss.locator(f"form[action='{campaign}adjudicator/']")
     rater = form.locator("select option", has_text="simulated-rater-1").get_attribute("value")
@@ -283,8 +320,6 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     form.locator("button").click()
     boss.locator("main form button.btn-primary").click()
     boss.wait_for_url(f"**{campaign}")
-    album.take(boss, "campaign-close", path=f"{campaign}close/")
-    boss.locator("main form button").first.click()
     album.take(boss, "campaign-closed", path=campaign)
     album.take(boss, "campaign-labels", path=f"{campaign}labels/")
     decider = log_in(browser, link("simulated-rater-1"))
@@ -312,6 +347,7 @@ def measure() -> str:
     with server() as found, chromium() as browser:
         addresses = json.loads(found.manage("luria_setup"))
         found.manage("demo")
+        found.manage("release", "--study", "demo", "--out", str(found.place.data / "demo.zip"))
         found.web_start()
         album = Album(f"http://127.0.0.1:{found.port}")
         participant(album, browser, urlsplit(addresses["survey_url"]).path)
