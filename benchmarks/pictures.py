@@ -294,6 +294,15 @@ def judge_campaign(judge: Page) -> int:
     return int(json.loads(judge.locator("#judging").text_content() or "{}")["campaign"]["id"])
 
 
+def judge_some(judge: Page, keys: tuple[str, ...]) -> None:
+    """Three answers, from the rater's home; the page of the fourth is left open."""
+    judge.locator("main form button").first.click()
+    judge.wait_for_load_state("networkidle")
+    for key in (*keys, "Enter") * 3:
+        judge.keyboard.press(key)
+        judge.wait_for_load_state("networkidle")
+
+
 def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     def link(name: str) -> str:
         return found.manage("shell", "-v0", "-c", RATER_LINK.format(name=name)).strip()
@@ -302,26 +311,28 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
     album.take(page, "join", path=urlsplit(link("simulated-rater-2")).path)
     judge = log_in(browser, link("simulated-rater-3"))
     album.take(judge, "rate-home", path="/rate/")
-    judge.locator("main form button").first.click()
-    for key in ("Digit1", "KeyQ", "KeyA", "Enter") * 3:
-        judge.keyboard.press(key)
-        judge.wait_for_load_state("networkidle")
+    judge_some(judge, ("Digit1", "KeyQ", "KeyA"))
     album.take(judge, "rate-place")
     own = judge_campaign(judge)
     album.take(judge, "rate-mine", path=f"/rate/c/{own}/mine/")
-    album.take(boss, "campaign-close", path=f"/studies/demo/campaigns/{own}/close/")
+    other = log_in(browser, link("simulated-rater-2"))
+    other.goto(f"{album.base}/rate/")
+    judge_some(other, ("Digit2", "KeyQ", "KeyS"))  # so that there is something to decide
     boss.goto(f"{album.base}/studies/demo/campaigns/")
     boss.locator(RATED).click()
     boss.wait_for_url("**/campaigns/*/")
-    campaign = urlsplit(boss.url).path
+    album.take(boss, "campaign-closed")
+    album.take(boss, "campaign-labels", path=f"{urlsplit(boss.url).path}labels/")
+    campaign = f"/studies/demo/campaigns/{own}/"
+    boss.goto(album.base + campaign)
     form = boss.locator(f"form[action='{campaign}adjudicator/']")
     rater = form.locator("select option", has_text="simulated-rater-1").get_attribute("value")
     form.locator("select").select_option(rater)
     form.locator("button").click()
-    boss.locator("main form button.btn-primary").click()
-    boss.wait_for_url(f"**{campaign}")
-    album.take(boss, "campaign-closed", path=campaign)
-    album.take(boss, "campaign-labels", path=f"{campaign}labels/")
+    boss.wait_for_load_state("networkidle")
+    album.take(boss, "campaign-close", path=f"{campaign}close/")
+    boss.locator("main form button").first.click()
+    boss.wait_for_load_state("networkidle")
     decider = log_in(browser, link("simulated-rater-1"))
     decider.goto(f"{album.base}/rate/")
     decider.locator("main a.btn").first.click()
@@ -330,7 +341,7 @@ def raters(album: Album, found: Server, browser: Browser, boss: Page) -> None:
         decider.keyboard.press(key)
     decider.locator("input[name=reason]").fill("обычный порядок слов")
     decider.locator("main form button.btn-primary").click()
-    album.take(decider, "decided", path=f"/rate/c/{campaign.rstrip('/').rpartition('/')[2]}/decided/")
+    album.take(decider, "decided", path=f"/rate/c/{own}/decided/")
 
 
 @contextmanager
