@@ -58,6 +58,13 @@ ask("after", "tired", "scale", "Насколько вы устали?", "How tir
 survey_set_state(survey=survey, state="open", actor=None)
 print(survey.slug, survey.pk, draft.pk)
 """
+# Likewise: the address of the comparison of prompts; there is one prompt, so it stands beside itself.
+PROMPTS = """
+from llmruns.models import Prompt
+prompt = Prompt.objects.filter(study__slug="demo", purpose=Prompt.Purpose.ANSWER).first()
+instrument = prompt.study.instruments.order_by("pk").first()
+print(f"first={prompt.pk}&second={prompt.pk}&instrument={instrument.pk}")
+"""
 # Likewise: a link that lets a simulated rater in.
 RATER_LINK = """
 from studies.models import Study, User
@@ -184,7 +191,7 @@ def asked_participant(album: Album, browser: Browser, survey: str) -> None:
     album.take(page, "participant-question-between")
 
 
-def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
+def researcher(album: Album, page: Page, asking: str, draft: str, prompts: str) -> None:
     demo = "/studies/demo/"
     for name, path in {
         "dashboard": "/",
@@ -215,7 +222,7 @@ def researcher(album: Album, page: Page, asking: str, draft: str) -> None:
         "judging-new": f"{demo}judgings/new/",
         "judge-prompt-list": f"{demo}judgings/prompts/",
         "prompt-list": f"{demo}prompts/",
-        "prompt-compare": f"{demo}prompts/compare/",
+        "prompt-compare": f"{demo}prompts/compare/?{prompts}",
         "reply-imports": f"{demo}experiments/imports/",
         "reply-upload": f"{demo}experiments/imports/new/",
         "exports": f"{demo}exports/",
@@ -367,7 +374,7 @@ def measure() -> str:
         album.take(context_of(browser).new_page(), "welcome", path="/")
         album.take(context_of(browser).new_page(), "login", path="/login/")
         boss = log_in(browser, addresses["login_url"])
-        researcher(album, boss, asking, draft)
+        researcher(album, boss, asking, draft, found.manage("shell", "-v0", "-c", PROMPTS).strip())
         raters(album, found, browser, boss)
     index_write(album.names)
     if mogrify := shutil.which("mogrify"):  # ImageMagick: a quarter of the size, and no difference that one sees
