@@ -102,26 +102,26 @@ def confusion(truth: Sequence[float], said: Sequence[float], classes: Sequence[f
 
 def f1_micro(tables: Floats) -> Floats:
     """The share of answers on which both agree: with one value for each answer, micro F1 is the accuracy."""
-    return _divided(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
+    return divided(np.trace(tables, axis1=-2, axis2=-1), tables.sum(axis=(-2, -1)))
 
 
 def _f1_each(tables: Floats) -> tuple[Floats, Floats, Floats]:
     """F1 = 2TP / (2TP + FP + FN) of each class, how often it is true, and whether it occurs at all."""
     hits = np.diagonal(tables, axis1=-2, axis2=-1)
     true, said = tables.sum(axis=-1), tables.sum(axis=-2)
-    return _divided(2 * hits, true + said), true, true + said > 0
+    return divided(2 * hits, true + said), true, true + said > 0
 
 
 def f1_macro(tables: Floats) -> Floats:
     """The plain mean of the classes' F1, over the classes that are true or said of any answer."""
     each, _true, occurs = _f1_each(tables)
-    return _divided(np.where(occurs, each, 0).sum(axis=-1), occurs.sum(axis=-1))
+    return divided(np.where(occurs, each, 0).sum(axis=-1), occurs.sum(axis=-1))
 
 
 def f1_weighted(tables: Floats) -> Floats:
     """The mean of the classes' F1, weighted by how often each is true."""
     each, true, occurs = _f1_each(tables)
-    return _divided((np.where(occurs, each, 0) * true).sum(axis=-1), true.sum(axis=-1))
+    return divided((np.where(occurs, each, 0) * true).sum(axis=-1), true.sum(axis=-1))
 
 
 def mcc(tables: Floats) -> Floats:
@@ -135,10 +135,10 @@ def mcc(tables: Floats) -> Floats:
     true, said = tables.sum(axis=-1), tables.sum(axis=-2)
     both = np.trace(tables, axis1=-2, axis2=-1) * n - (true * said).sum(axis=-1)
     spread = (n**2 - (said**2).sum(axis=-1)) * (n**2 - (true**2).sum(axis=-1))
-    return _divided(both, np.sqrt(spread))
+    return divided(both, np.sqrt(spread))
 
 
-def _divided(above: Any, below: Any) -> Floats:
+def divided(above: Any, below: Any) -> Floats:
     above, below = np.asarray(above, dtype=float), np.asarray(below, dtype=float)
     return np.divide(above, below, out=np.full(np.broadcast(above, below).shape, np.nan), where=below > 0)
 
@@ -172,12 +172,12 @@ def evaluate(
     columns = [list(classes).index(value) for value in order]
     if not len(truth) == len(said) == len(groups):
         raise ValueError("truth, said and groups must have one entry for each answer")
-    members, number = _numbered(groups)
+    members, number = numbered(groups)
     tables = _tables_by_group(truth, said, order, number, members)
-    drawn = _draws(members, seed, resamples)
+    drawn = draws(members, seed, resamples)
     whole = tables.sum(axis=0)
     estimates = {
-        name: _estimate(figure(whole), figure(np.tensordot(drawn, tables, axes=1)), _why(name, whole))
+        name: estimate(figure(whole), figure(np.tensordot(drawn, tables, axes=1)), _why(name, whole))
         for name, figure in FIGURES.items()
     }
     bins: list[Bin] = []
@@ -208,7 +208,39 @@ def majority(truth: Sequence[float], classes: Sequence[float]) -> Majority | Non
     return Majority(value, float(f1_micro(table)), float(f1_macro(table)), float(f1_weighted(table)))
 
 
-def _numbered(groups: Sequence[Hashable]) -> tuple[int, NDArray[np.int64]]:
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a judge said on one criterion: n labels, n values, and who gave each of the n answers."""
+
+    truth: Sequence[float]
+    said: Sequence[float]
+    groups: Sequence[Hashable]
+    classes: Sequence[float]
+
+
+def mean_over_criteria(criteria: Sequence[Said], figure: str, *, seed: int = 0, resamples: int = RESAMPLES) -> Estimate:
+    """The plain mean of one of FIGURES over criteria. A resample draws the same respondents for all of them.
+
+    Undefined where the figure of one criterion is, with that one's reason.
+    """
+    members, number = numbered([group for one in criteria for group in one.groups])
+    drawn = draws(members, seed, resamples)
+    value, resampled, start = 0.0, np.zeros(len(drawn)), 0
+    for one in criteria:
+        end = start + len(one.groups)
+        tables = _tables_by_group(one.truth, one.said, sorted(one.classes), number[start:end], members)
+        whole, start = tables.sum(axis=0), end
+        own = float(FIGURES[figure](whole))
+        if np.isnan(own):
+            return Estimate(None, _why(figure, whole))
+        value += own
+        resampled += FIGURES[figure](np.tensordot(drawn, tables, axes=1))
+    if not criteria:
+        return Estimate(None, "no_answers")
+    return estimate(value / len(criteria), resampled / len(criteria), "")
+
+
+def numbered(groups: Sequence[Hashable]) -> tuple[int, NDArray[np.int64]]:
     numbers: dict[Hashable, int] = {}
     places = [numbers.setdefault(group, len(numbers)) for group in groups]
     return len(numbers), np.array(places, dtype=np.int64)
@@ -224,7 +256,7 @@ def _tables_by_group(
     return tables
 
 
-def _draws(members: int, seed: int, resamples: int) -> Floats:
+def draws(members: int, seed: int, resamples: int) -> Floats:
     """resamples × members: how often each respondent is drawn."""
     if members < 2:
         return np.zeros((0, members))
@@ -242,7 +274,7 @@ def _why(name: str, table: Floats) -> Reason:
     return ""
 
 
-def _estimate(value: Any, resampled: Floats, reason: Reason) -> Estimate:
+def estimate(value: Any, resampled: Floats, reason: Reason) -> Estimate:
     if np.isnan(value):
         return Estimate(None, reason)
     defined = resampled[~np.isnan(resampled)]
@@ -275,15 +307,15 @@ def _calibration(
     np.add.at(squared, number, np.stack([distance / (2 if len(classes) == 2 else 1), np.ones_like(distance)], axis=1))
 
     def ece(totals: Floats) -> Floats:
-        return _divided(np.abs(totals[..., 1] - totals[..., 2]).sum(axis=-1), totals[..., 0].sum(axis=-1))
+        return divided(np.abs(totals[..., 1] - totals[..., 2]).sum(axis=-1), totals[..., 0].sum(axis=-1))
 
     def brier(totals: Floats) -> Floats:
-        return _divided(totals[..., 0], totals[..., 1])
+        return divided(totals[..., 0], totals[..., 1])
 
     whole = sums.sum(axis=0)
     found = {
-        "ece": _estimate(ece(whole), ece(np.tensordot(drawn, sums, axes=1)), ""),
-        "brier": _estimate(brier(squared.sum(axis=0)), brier(np.tensordot(drawn, squared, axes=1)), ""),
+        "ece": estimate(ece(whole), ece(np.tensordot(drawn, sums, axes=1)), ""),
+        "brier": estimate(brier(squared.sum(axis=0)), brier(np.tensordot(drawn, squared, axes=1)), ""),
     }
     return found, [
         Bin(
@@ -295,59 +327,3 @@ def _calibration(
         )
         for index, (n, sure, right) in enumerate(whole)
     ]
-
-
-# --- automatic and rater scores ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Correlation:
-    n: int
-    pearson: Estimate
-    spearman: Estimate
-
-
-def correlate(
-    automatic: Sequence[float],
-    raters: Sequence[float],
-    groups: Sequence[Hashable],
-    *,
-    seed: int = 0,
-    resamples: int = RESAMPLES,
-) -> Correlation:
-    """Pearson's and Spearman's coefficients of two scores of the same n things, with intervals over respondents.
-
-    Spearman's is Pearson's of the mean ranks. Undefined where one of the two does not vary.
-    """
-    one, other = np.asarray(automatic, dtype=float), np.asarray(raters, dtype=float)
-    members, number = _numbered(groups)
-    drawn = _draws(members, seed, resamples)
-    return Correlation(
-        len(one),
-        _correlation(one, other, number, drawn),
-        _correlation(_ranks(one), _ranks(other), number, drawn),
-    )
-
-
-def _correlation(one: Floats, other: Floats, number: NDArray[np.int64], drawn: Floats) -> Estimate:
-    """In resamples, ranks stay those of the whole: ranking each anew costs much and changes little."""
-    if len(one) < 3:
-        return Estimate(None, "too_few")
-    if np.ptp(one) == 0 or np.ptp(other) == 0:
-        return Estimate(None, "no_variation")
-    one, other = one - one.mean(), other - other.mean()
-    sums = np.zeros((int(number.max()) + 1, 6))
-    np.add.at(sums, number, np.stack([np.ones_like(one), one, other, one * one, other * other, one * other], axis=1))
-
-    def pearson(totals: Floats) -> Floats:
-        n, x, y, xx, yy, xy = np.moveaxis(totals, -1, 0)
-        spread = np.clip(n * xx - x * x, 0, None) * np.clip(n * yy - y * y, 0, None)
-        return _divided(n * xy - x * y, np.sqrt(spread))
-
-    return _estimate(pearson(sums.sum(axis=0)), pearson(drawn @ sums), "")
-
-
-def _ranks(values: Floats) -> Floats:
-    """Mean ranks, from 1; equal values share theirs."""
-    _unique, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]

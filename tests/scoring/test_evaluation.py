@@ -1,17 +1,15 @@
 """Every figure beside scikit-learn's or SciPy's, or counted by hand; intervals beside a bootstrap written out."""
 
 import json
-import math
 import random
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 from sklearn import metrics
 
-from scoring.evaluation import Bin, Report, confusion, correlate, evaluate, majority
+from scoring.evaluation import Bin, Report, Said, confusion, evaluate, majority, mean_over_criteria
 
 
 def drawn(n: int, classes: list[float], seed: int) -> dict:
@@ -144,19 +142,38 @@ def test_lengths_and_classes_are_checked() -> None:
         confusion([2.0], [1.0], [0.0, 1.0])
 
 
-def test_correlations_are_scipys() -> None:
-    rng = random.Random(3)
-    raters = [float(rng.randrange(5)) for _ in range(80)]
-    automatic = [min(4.0, max(0.0, value + rng.choice([-1, 0, 0, 1]))) for value in raters]
-    found = correlate(automatic, raters, [index // 4 for index in range(80)])
-    assert found.pearson.value == pytest.approx(stats.pearsonr(automatic, raters).statistic)
-    assert found.spearman.value == pytest.approx(stats.spearmanr(automatic, raters).statistic)
-    assert found.pearson.low < found.pearson.value < found.pearson.high
-    assert correlate([1.0] * 5, raters[:5], range(5)).pearson.reason == "no_variation"
-    assert correlate([], [], []).pearson.reason == "too_few"
-    assert not math.isnan(found.spearman.low)
-
-
 def test_a_stored_report_is_the_same_again() -> None:
     report = evaluate(**drawn(60, [0.0, 1.0], 6))
     assert Report.from_json(json.loads(json.dumps(report.as_json()))) == report
+
+
+def test_the_mean_over_criteria_and_its_interval_are_written_out() -> None:
+    """Criteria of different answers and different respondents; a resample holds the same people for all of them."""
+    first, second = drawn(90, [0.0, 1.0], 7), drawn(60, [0.0, 0.5, 1.0], 8)
+    second["groups"] = [group + 5 for group in second["groups"]]  # respondents 5 to 14 of 0 to 14
+    names = ("truth", "said", "groups", "classes")
+    found = mean_over_criteria(
+        [Said(**{name: data[name] for name in names}) for data in (first, second)], "f1_macro", seed=3, resamples=300
+    )
+
+    def macro(data: dict, counts: dict[int, int]) -> float:
+        places = [index for index, group in enumerate(data["groups"]) for _ in range(counts[group])]
+        truth, said = ([str(data[name][index]) for index in places] for name in ("truth", "said"))
+        return metrics.f1_score(truth, said, average="macro")
+
+    whole = dict.fromkeys(range(15), 1)
+    assert found.value == pytest.approx((macro(first, whole) + macro(second, whole)) / 2)
+    values = []
+    for row in np.random.default_rng(3).multinomial(15, [1 / 15] * 15, size=300):
+        counts = dict(enumerate(row.tolist()))
+        values.append((macro(first, counts) + macro(second, counts)) / 2)
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(values, [2.5, 97.5])))
+
+
+def test_a_mean_with_an_undefined_criterion_is_undefined() -> None:
+    sets = [Said([1.0, 0.0], [1.0, 0.0], [1, 2], [0.0, 1.0]), Said([1.0, 0.0], [1.0, 1.0], [1, 2], [0.0, 1.0])]
+    assert mean_over_criteria(sets, "f1_macro").value == pytest.approx((1 + 1 / 3) / 2)
+    assert mean_over_criteria(sets, "mcc").reason == "one_class_said"
+    assert mean_over_criteria([], "mcc").reason == "no_answers"
+    empty = Said([], [], [], [0.0, 1.0])
+    assert mean_over_criteria([sets[0], empty], "f1_micro").reason == "no_answers"
