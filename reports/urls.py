@@ -10,6 +10,7 @@ from reports import (
     export_views,
     figure_views,
     flow_views,
+    judge_comparison_views,
     judging_views,
     label_views,
     prompt_views,
@@ -77,6 +78,13 @@ urlpatterns = [
     path("studies/<slug:slug>/classifiers/<int:pk>/stop/", classifier_views.classifier_stop, name="classifier_stop"),
     path("studies/<slug:slug>/classifiers/<int:pk>/again/", classifier_views.classifier_again, name="classifier_again"),
     path("studies/<slug:slug>/classifiers/<int:pk>/judge/", classifier_views.classifier_judge, name="classifier_judge"),
+    path("studies/<slug:slug>/judges/", judge_comparison_views.judge_comparison, name="judge_comparison"),
+    path(
+        "studies/<slug:slug>/judges/judges.csv",
+        judge_comparison_views.judge_comparison_csv,
+        name="judge_comparison_csv",
+    ),
+    path("studies/<slug:slug>/judges/split/", judge_comparison_views.judge_split, name="judge_split"),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
     # Whose answer a file of judgements means, a layer beside that of the judgements may know: it is handed in here.

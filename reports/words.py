@@ -67,3 +67,12 @@ CONTRAST_REASONS = {
     "no_band": gettext_lazy("a band has no mean"),
     "no_runs": gettext_lazy("no run has a score"),
 }
+
+EVALUATION_REASONS = {
+    "no_answers": gettext_lazy("there are no such answers"),
+    "one_class_true": gettext_lazy("the raters gave all answers one value"),
+    "one_class_said": gettext_lazy("the judge gave all answers one value"),
+    "no_confidence": gettext_lazy("the judge does not say how sure it is"),
+    "no_variation": gettext_lazy("one of the two scores does not vary"),
+    "too_few": gettext_lazy("fewer than three"),
+}
