@@ -215,6 +215,7 @@ def _results(counts: Counts) -> Station:
     links = [
         ("results", _("Results")),
         ("classifier_list", _("Classifiers")),
+        ("judge_comparison", _("Comparison of judges")),
         ("exports", _("Exports")),
         ("release_list", _("Releases")),
     ]

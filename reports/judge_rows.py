@@ -74,7 +74,8 @@ def sheet_of(*, split: Split, rubric: Rubric) -> Sheet:
     side has answered (five more for each instrument of the study)."""
     criteria = tuple(rubric.criteria.all())
     compared = compared_answers(split, judged_criteria(rubric))
-    tested = {answer.answer_id for answer in compared.answers}
+    tested = sorted(answer.answer_id for answer in compared.answers)
+    instruments = list(Instrument.objects.filter(study=split.study, sittings__answers__in=tested).distinct())
     known, elsewhere = _classifiers(split, rubric)
     names = judge_names(split.study, rubric)
     kinds = automatic_judges(split.study_id, rubric.pk)
@@ -82,23 +83,24 @@ def sheet_of(*, split: Split, rubric: Rubric) -> Sheet:
     silent = [one for pk, one in known.items() if pk not in kinds]
     rows = []
     for judge in sorted((pk for pk in kinds if pk not in passed_by), key=lambda pk: _order(pk, kinds, known)):
-        values = labels_on(Basis((judge,)), split.study, rubric, tested)
+        values = labels_on(Basis((judge,)), instruments, rubric, tested)
         if not _speaks(values, criteria, compared):
             silent += [known[judge]] if judge in known else []
             continue
         own = known.get(judge)
         held_out = frozenset(own.parameters.get("held_out", ())) if own and own.n_train else None
         rows.append(Row((judge,), names[judge], str(kinds[judge]), own.pk if own else None, held_out, values))
-    truth = labels_on(RATERS, split.study, rubric, tested)
+    truth = labels_on(RATERS, instruments, rubric, tested)
     return Sheet(split, rubric, criteria, compared, truth, rows, silent, elsewhere)
 
 
-def labels_on(basis: Basis, study: Study, rubric: Rubric, answer_ids: Iterable[int]) -> dict[int, list[float | None]]:
-    """The labels of answers on a basis, as results are scored. One query, and four for each instrument."""
-    wanted = sorted(answer_ids)
+def labels_on(
+    basis: Basis, instruments: Iterable[Instrument], rubric: Rubric, answer_ids: Sequence[int]
+) -> dict[int, list[float | None]]:
+    """The labels of answers on a basis, as results are scored. Four queries for each instrument."""
     found: dict[int, list[float | None]] = {}
-    for instrument in Instrument.objects.filter(study=study, sittings__answers__in=wanted).distinct():
-        labels = labels_of(instrument=instrument, rubric=rubric, answer_ids=wanted, basis=basis, only_closed=True)
+    for instrument in instruments:
+        labels = labels_of(instrument=instrument, rubric=rubric, answer_ids=answer_ids, basis=basis, only_closed=True)
         found |= {one.pk: [label.value for label in one.labels] for one in labels.answers}
     return found
 

@@ -8,6 +8,7 @@ of each answer. Intervals are 95 % percentile bootstrap intervals over responden
 from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -256,11 +257,15 @@ def _tables_by_group(
     return tables
 
 
+@lru_cache(maxsize=4)  # the figures of a page are all over the same respondents
 def draws(members: int, seed: int, resamples: int) -> Floats:
-    """resamples × members: how often each respondent is drawn."""
+    """resamples × members: how often each respondent is drawn. Read-only."""
     if members < 2:
         return np.zeros((0, members))
-    return np.random.default_rng(seed).multinomial(members, [1 / members] * members, size=resamples).astype(float)
+    rng = np.random.default_rng(seed)
+    drawn = rng.multinomial(members, [1 / members] * members, size=resamples).astype(float)
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _why(name: str, table: Floats) -> Reason:

@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from reports.judge_evaluating import model_judges_evaluate
 from reports.management.classifier_options import (
     Ticker,
     classifiers_of,
@@ -17,12 +18,13 @@ from scoring.classifiers.evaluating import classifier_evaluate
 from scoring.classifiers.files import measure_on
 from scoring.classifiers.problems import ClassifierError
 from scoring.evaluation import Report
+from scoring.models import Evaluation
 
 
 class Command(BaseCommand):
     help = (
         "Measure a classifier on a study's test answers (--study) or on a CSV file (--data): F1, MCC, calibration with "
-        "intervals, the majority class beside them."
+        "intervals, the majority class beside them. all: every classifier and model judge of the study."
     )
     requires_system_checks = ()
 
@@ -45,7 +47,8 @@ class Command(BaseCommand):
 
     def _on_study(self, options: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        for classifier in classifiers_of(study_of(options["study"]), options["classifier"]):
+        study = study_of(options["study"])
+        for classifier in classifiers_of(study, options["classifier"]):
             ticker = Ticker()
             evaluations = classifier_evaluate(classifier=classifier, actor=None, progress=ticker)
             ticker.end()
@@ -54,11 +57,17 @@ class Command(BaseCommand):
                     f"{classifier.withdrawn} of the people that classifier {classifier.pk} learned from "
                     "have withdrawn since: train it again."
                 )
-            for evaluation in evaluations:
-                name = f"{classifier.pk} {classifier.title}, {evaluation.criterion.code}, {evaluation.subset}"
-                self.stdout.write("\n".join(report_lines(name, Report.from_json(evaluation.metrics))))
-                found[name] = evaluation.metrics
+            self._show(f"{classifier.pk} {classifier.title}", evaluations, found)
+        if options["classifier"] == "all":
+            for name, evaluations in model_judges_evaluate(study):
+                self._show(name, evaluations, found)
         return found
+
+    def _show(self, judge: str, evaluations: list[Evaluation], found: dict[str, Any]) -> None:
+        for evaluation in evaluations:
+            name = f"{judge}, {evaluation.criterion.code}, {evaluation.subset}"
+            self.stdout.write("\n".join(report_lines(name, Report.from_json(evaluation.metrics))))
+            found[name] = evaluation.metrics
 
     def _on_files(self, options: dict[str, Any]) -> dict[str, Any]:
         if not options["data"]:
