@@ -105,7 +105,6 @@ def judge_comparison(request: SignedIn, slug: str) -> HttpResponse:
                 for criterion in found.criteria
             ],
             "scores": [_scores_shown(found, unit) for unit in UNITS] if found.with_scores else [],
-            "variants": VARIANTS.values(),
             "n_train": found.sheet.split.sides.filter(trains=True).count(),
             "n_test": found.sheet.split.sides.filter(trains=False).count(),
             "query": query.urlencode(),
@@ -172,7 +171,9 @@ def _scores_shown(found: Comparison, unit: str) -> dict[str, Any]:
     lines = [
         (line.row, [_pair(line.correlations[unit, variant]) for variant in VARIANTS]) for line in found.with_scores
     ]
-    return {"unit": unit, "title": UNITS[unit], "lines": lines}
+    is_common = found.asked.on == "common"
+    columns = [(VARIANTS[key], lines[0][1][place][2] if is_common else None) for place, key in enumerate(VARIANTS)]
+    return {"title": UNITS[unit], "columns": columns, "lines": lines}
 
 
 def _pair(found: Correlation) -> tuple[Cell, Cell, int]:

@@ -51,8 +51,15 @@ def comparison_rows(found: Comparison) -> Iterator[Sequence[Any]]:
 
 def _head(found: Comparison, line: Line) -> list[Any]:
     split = found.sheet.split
-    who = [line.row.name, line.judge, line.row.kind] if line.row else [MAJORITY, None, None]
+    who = [judge_text(line), line.judge, line.row.kind if line.row else None]
     return [split.study.slug, split.study.simulated, split.pk, split.seed, *who]
+
+
+def judge_text(line: Line) -> str:
+    """What a row is called in files and on the command line, the same in every language."""
+    if line.row is None:
+        return MAJORITY
+    return "; ".join(f"{criterion.code}: {name}" for criterion, name in line.row.parts) or line.row.name
 
 
 def _figure_rows(head: list[Any], code: str, report: Report) -> Iterable[Sequence[Any]]:

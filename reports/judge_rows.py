@@ -31,6 +31,7 @@ class Row:
     classifier_id: int | None
     held_out: frozenset[int] | None
     values: Values
+    parts: tuple[tuple[Criterion, str], ...] = ()  # of a set: which judge judges what
 
     @property
     def key(self) -> str:
@@ -151,14 +152,12 @@ def set_row(sheet: Sheet, chosen: Sequence[Row]) -> Row:
         for pk in base
     }
     learned = [row.held_out for row in chosen if row.held_out is not None]
-    names = " · ".join(
-        f"{sheet.criteria[place].question}: {row.name}" for place, row in zip(sheet.judged, chosen, strict=True)
-    )
     return Row(
         judges=tuple(row.judges[0] for row in chosen),
-        name=_("One judge for each criterion") + f" ({names})",
+        name=_("One judge for each criterion"),
         kind="set",
         classifier_id=None,
         held_out=frozenset.intersection(*learned) if learned else None,
         values=values,
+        parts=tuple((sheet.criteria[place], row.name) for place, row in zip(sheet.judged, chosen, strict=True)),
     )

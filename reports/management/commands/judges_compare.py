@@ -8,7 +8,7 @@ from reports.classifying import same_person
 from reports.csvfile import stream
 from reports.judge_choice import default_set, rubric_asked, split_asked
 from reports.judge_comparison import SUBSETS, Asked, Comparison, Line, comparison_of
-from reports.judge_files import COLUMNS, MAJORITY, comparison_rows
+from reports.judge_files import COLUMNS, comparison_rows, judge_text
 from reports.judge_rows import rubrics_of, sheet_of, splits_of
 from reports.management.classifier_options import estimate_text, study_of
 from scoring.classifiers.problems import ClassifierError
@@ -97,6 +97,4 @@ class Command(BaseCommand):
 
 
 def _name(line: Line) -> str:
-    if line.row is None:
-        return MAJORITY
-    return f"{line.judge} {line.row.name}" if line.judge else line.row.name
+    return f"{line.judge} {judge_text(line)}" if line.judge else judge_text(line)
