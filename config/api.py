@@ -24,6 +24,7 @@ from reports.api import (
     ScoresViewSet,
     SittingsViewSet,
 )
+from reports.judge_api import JudgesViewSet
 from scoring.api import RoundsViewSet
 from studies.api import Filters, StudiesViewSet, query_read
 from surveys.api import SurveysViewSet
@@ -81,6 +82,7 @@ for name, viewset in (
 endpoints: list[URLPattern | URLResolver] = [
     *router.urls,
     path("studies/<slug:study>/results/", ResultsViewSet.as_view({"get": "results"}), name="api-results"),
+    path("studies/<slug:study>/judges/", JudgesViewSet.as_view({"get": "judges"}), name="api-judges"),
     path("schema/", SchemaView.as_view(), name="api-schema"),
 ]
 urlpatterns = [

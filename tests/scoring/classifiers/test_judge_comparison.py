@@ -4,9 +4,11 @@ import csv
 import io
 import random
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from statistics import mean
 
 import pytest
+from django.core.management.base import CommandError
 from django.http import QueryDict
 from django.test import Client
 from django.urls import reverse
@@ -15,7 +17,8 @@ from pytest_django import DjangoAssertNumQueries
 from scipy import stats
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from corpus.models import Answer, Sitting
+from corpus.models import Answer, Respondent, Sitting
+from llmruns.models import ModelConfig, ModelJudge, Prompt
 from reports.judge_choice import default_set
 from reports.judge_comparison import Asked, Comparison, Line, judges_compared
 from reports.judge_rows import sheet_of
@@ -27,8 +30,10 @@ from scoring.models import Classifier, Criterion, Evaluation, Judge, Judgement, 
 from scoring.services import round_close, rules_apply
 from studies.models import AuditEntry
 from studies.services import blinding_impose
+from tests.api.conftest import client_of
 from tests.conftest import Cast
 from tests.scoring.classifiers.conftest import make_split, people_answer
+from tests.scoring.classifiers.test_commands import run
 
 pytestmark = pytest.mark.django_db
 CODES = ("grammatical", "logical", "order")
@@ -464,5 +469,76 @@ def test_empty_states(cast: Cast, test_of_four, rating: Round, rubric: Rubric) -
 
 def test_the_page_in_russian(cast: Cast, first: Classifier, model: Judge) -> None:
     client = cast.client(cast.alice)
-    client.cookies["django_language"] = "ru"
-    assert "Сравнение судей" in client.get(PAGE).content.decode()
+    shown = client.get(PAGE, headers={"accept-language": "ru"}).content.decode()
+    assert "Сравнение судей" in shown and "По одному судье" not in shown
+
+
+# --- by program ---------------------------------------------------------------------------------------------------
+
+
+def test_the_api_has_the_rows_of_the_file(cast: Cast, divided: Split, first: Classifier, model: Judge) -> None:
+    client = client_of(cast.alice)
+    found = client.get("/api/v1/studies/ours/judges/?subset=with_refusals&on=own").json()
+    assert (found["study"], found["split"], found["reason"]) == ("ours", divided.pk, None)
+    rows = rows_of(cast.client(cast.alice), subset="with_refusals", on="own")
+    assert len(found["rows"]) == len(rows)
+    for row, line in zip(found["rows"], rows, strict=True):
+        assert row["judge"] == line["judge"] and row["figure"] == line["figure"]
+        assert row["value"] == (float(line["value"]) if line["value"] else None)
+        assert row["n"] == (int(line["n"]) if line["n"] else None)
+    assert client.get("/api/v1/studies/ours/judges/?split=1000000").status_code == 404
+    assert client.get("/api/v1/studies/ours/judges/?figure=accuracy").status_code == 400
+
+
+def test_the_api_without_anything(cast: Cast, divided: Split, tested: list[Answer]) -> None:
+    address = "/api/v1/studies/theirs/judges/"
+    found = client_of(cast.bob).get(address).json()
+    assert (found["split"], found["reason"], found["rows"]) == (None, "no_split", [])
+    assert client_of(cast.bob).get(f"{address}?split={divided.pk}").status_code == 404
+    Sitting.objects.all().update(standing="withdrawn")
+    assert client_of(cast.alice).get("/api/v1/studies/ours/judges/").json()["reason"] == "no_labels"
+
+
+def test_by_command(
+    cast: Cast, divided: Split, rubric: Rubric, first: Classifier, model: Judge, tmp_path: Path
+) -> None:
+    out = run("judges_compare", study="ours", on="own", csv=tmp_path / "judges.csv")
+    assert f"{first.judge_id} <b>First</b>, has judged 36" in out and "majority class" in out
+    lines = list(csv.DictReader(io.StringIO((tmp_path / "judges.csv").read_text(encoding="utf-8-sig"))))
+    assert lines == rows_of(cast.client(cast.alice), on="own")
+    only = run("judges_compare", study="ours", judge=[model.pk], split=str(divided.pk))
+    assert f"{model.pk} model judge {model.pk}, has judged 18" in only and "First" not in only
+    for options, words in (
+        ({"study": "nowhere"}, "no study nowhere"),
+        ({"study": "theirs"}, "rated by that rubric"),
+        ({"study": "ours", "split": "99"}, "no such split"),
+        ({"study": "ours", "judge": [1_000_000]}, "judged none"),
+    ):
+        with pytest.raises(CommandError, match=words):
+            run("judges_compare", **options)
+    made = run("judges_compare", study="ours", split_seed=5)
+    assert Split.objects.filter(seed=5).count() == 1 and "trained by another split" in made
+
+
+def test_model_judges_are_measured_with_the_classifiers(
+    cast: Cast, divided: Split, rubric: Rubric, tested: list[Answer], model: Judge, tmp_path: Path
+) -> None:
+    """Without a finished classifier: on the newest split."""
+    config = ModelConfig.objects.create(
+        respondent=Respondent.objects.create(study=cast.study, kind="model"),
+        study=cast.study,
+        label="Judge J",
+        base_url="http://127.0.0.1:9",
+        model="j",
+    )
+    prompt = Prompt.objects.create(study=cast.study, slug="judge", text="{words} {answer}")
+    ModelJudge.objects.create(judge=model, config=config, prompt=prompt, rubric=rubric)
+    out = run("classifier_evaluate", "all", study="ours", json=tmp_path / "found.json")
+    assert "Judge J · judge v1" in out
+    kept = Evaluation.objects.filter(judge=model, split=divided, subset="all")
+    assert {one.criterion.code: one.n_answers for one in kept} == dict.fromkeys(CODES, 18)
+    line = line_of(judges_compared(split=divided, rubric=rubric), model.pk)
+    for one in kept.select_related("criterion"):
+        shown = line.cells[CODES.index(one.criterion.code)].estimates["f1_macro"]
+        assert one.metrics["estimates"]["f1_macro"]["value"] == shown.value
+        assert one.metrics["estimates"]["f1_macro"]["low"] == shown.low
