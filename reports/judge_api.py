@@ -10,7 +10,7 @@ from rest_framework.response import Response
 
 from reports.judge_choice import default_set, rubric_asked, split_asked
 from reports.judge_comparison import SUBSETS, UNITS, VARIANTS, Asked, Comparison, comparison_of
-from reports.judge_files import COLUMNS, comparison_rows
+from reports.judge_files import COLUMNS, FROM_HIGHEST, comparison_rows
 from reports.judge_rows import rubrics_of, sheet_of, splits_of
 from scoring.classifiers.problems import ClassifierError
 from scoring.evaluation import FIGURES
@@ -32,7 +32,11 @@ class JudgeFigureSerializer(serializers.Serializer):
     figure = serializers.CharField(help_text=f"{', '.join(FIGURES)}, pearson or spearman")
     criterion = serializers.CharField(help_text="code of the criterion; mean: over criteria; score: of their sum")
     unit = serializers.ChoiceField(UNITS)
-    variant = serializers.ChoiceField(VARIANTS, allow_null=True, help_text="of correlations: what is left out")
+    variant = serializers.ChoiceField(
+        [*VARIANTS, FROM_HIGHEST],
+        allow_null=True,
+        help_text="of correlations: what is left out; of a mean: that it is the difference from the highest",
+    )
     value = serializers.FloatField(allow_null=True)
     low = serializers.FloatField(allow_null=True, help_text="95 % interval over people")
     high = serializers.FloatField(allow_null=True)

@@ -3,13 +3,13 @@ labels; and how closely the automatic score follows the raters'. Computed when i
 decided anew is never behind the figures."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from reports.judge_rows import Row, Sheet, row_covers, set_row, sheet_of
 from scoring.classifiers.study_data import Labelled
 from scoring.correlation import Correlation, mean_by_respondent, score_correlation
-from scoring.evaluation import Estimate, Report, Said, evaluate, majority, mean_over_criteria
+from scoring.evaluation import Estimate, Report, Said, evaluate, majority, mean_difference, mean_over_criteria
 from scoring.models import Criterion, Evaluation, Rubric, Split
 
 Subset = Evaluation.Subset
@@ -41,6 +41,8 @@ class Line:
     cells: list[Report | None]  # for each judged criterion; None: it does not judge this one, or there are no answers
     mean: Estimate | None  # of the asked figure over the criteria; None: it does not judge all of them
     n_own: int | None
+    said: list[Said] | None = None  # what the mean is of
+    from_highest: Estimate | None = None  # its mean less the highest of a judge's; on common answers only
     correlations: dict[tuple[str, str], Correlation] = field(default_factory=dict)  # by unit and variant
 
     @property
@@ -79,16 +81,15 @@ def comparison_of(sheet: Sheet, asked: Asked) -> Comparison:
         rows.append(set_row(sheet, [by_judge[chosen_set[code]] for code in codes]))
     table = _Table(sheet, asked, rows)
     scores = _Scores(sheet, asked, rows)
-    lines = [
-        Line(row, *table.figures(row), n_own=table.n_own(row), correlations=scores.correlations(row)) for row in rows
-    ]
+    lines = [table.line(row, scores.correlations(row)) for row in rows]
+    *lines, constant = _with_differences([*lines, table.line(None, {})], asked, sheet.split.seed)
     return Comparison(
         sheet=sheet,
         asked=asked,
         criteria=[sheet.criteria[place] for place in sheet.judged],
         n_subset=len({pk for place in sheet.judged for pk in table.labelled(place, None)}),
         lines=lines,
-        constant=Line(None, *table.constant(), n_own=None),
+        constant=constant,
         chosen_set=chosen_set,
         n_scored=len(scores.common),
     )
@@ -139,22 +140,36 @@ class _Table:
         asked = [row for row in self.rows if self.covers[id(row), place]]
         return [pk for pk in self.labelled(place, None) if all(_value(row, pk, place) is not None for row in asked)]
 
-    def figures(self, row: Row) -> tuple[list[Report | None], Estimate | None]:
+    def line(self, row: Row | None, correlations: dict[tuple[str, str], Correlation]) -> Line:
+        """Row None: whoever always says the commonest value of the very answers measured on."""
         said = [
-            self._said(place, self._common[place] if self.asked.on == "common" else self.spoken(place, row), row)
-            if self.covers[id(row), place]
+            self._said(place, self._measured_on(place, row), row)
+            if row is None or self.covers[id(row), place]
             else None
             for place in self.sheet.judged
         ]
-        return self._measured(said)
+        seed = self.sheet.split.seed
+        cells = [
+            evaluate(truth=one.truth, said=one.said, groups=one.groups, classes=one.classes, seed=seed)
+            if one is not None and one.truth
+            else None
+            for one in said
+        ]
+        whole = [one for one in said if one is not None]
+        is_whole = bool(said) and len(whole) == len(said)
+        return Line(
+            row,
+            cells,
+            mean=mean_over_criteria(whole, self.asked.figure, seed=seed) if is_whole else None,
+            n_own=self.n_own(row) if row is not None else None,
+            said=whole if is_whole else None,
+            correlations=correlations,
+        )
 
-    def constant(self) -> tuple[list[Report | None], Estimate | None]:
-        """Whoever always says the commonest value of the very answers measured on."""
-        said = []
-        for place in self.sheet.judged:
-            answers = self._common[place] if self.asked.on == "common" else self.labelled(place, None)
-            said.append(self._said(place, answers, None))
-        return self._measured(said)
+    def _measured_on(self, place: int, row: Row | None) -> list[int]:
+        if self.asked.on == "common":
+            return self._common[place]
+        return self.spoken(place, row) if row is not None else self.labelled(place, None)
 
     def _said(self, place: int, answers: Sequence[int], row: Row | None) -> Said:
         classes = [float(value) for value in self.sheet.criteria[place].scale]
@@ -166,18 +181,21 @@ class _Table:
             values = [_known(row.values[pk][place]) for pk in answers]
         return Said(truth, values, [self.answers[pk].respondent_id for pk in answers], classes)
 
-    def _measured(self, said: Sequence[Said | None]) -> tuple[list[Report | None], Estimate | None]:
-        seed = self.sheet.split.seed
-        cells = [
-            evaluate(truth=one.truth, said=one.said, groups=one.groups, classes=one.classes, seed=seed)
-            if one is not None and one.truth
-            else None
-            for one in said
-        ]
-        whole = [one for one in said if one is not None]
-        if len(whole) < len(said) or not said:
-            return cells, None
-        return cells, mean_over_criteria(whole, self.asked.figure, seed=seed)
+
+def _with_differences(lines: list[Line], asked: Asked, seed: int) -> list[Line]:
+    """Each with how far its mean lies from that of the judge who has the highest, where all are of the same answers."""
+    means = {place: one.mean.value for place, one in enumerate(lines) if one.mean and one.mean.value is not None}
+    judges = [place for place in means if lines[place].row is not None]
+    if asked.on == "own" or len(judges) < 2:
+        return lines
+    best = max(judges, key=lambda place: (means[place], -place))
+    against = lines[best].said or []
+    return [
+        replace(one, from_highest=mean_difference(one.said, against, asked.figure, seed=seed))
+        if one.said and place != best and place in means
+        else one
+        for place, one in enumerate(lines)
+    ]
 
 
 class _Scores:

@@ -99,10 +99,11 @@ def judge_comparison(request: SignedIn, slug: str) -> HttpResponse:
             "subsets": [(one.value, one.label) for one in SUBSETS],
             "rubrics": rubrics_of(study),
             "columns": _columns(found),
+            "has_differences": any(line.from_highest for line in (*found.lines, found.constant)),
             "lines": [_line_shown(found, line) for line in (*found.lines, found.constant)],
             "sets": [
-                (criterion, set_choices(found.sheet)[criterion.code], found.chosen_set.get(criterion.code))
-                for criterion in found.criteria
+                (criterion, choices, found.chosen_set.get(criterion.code))
+                for criterion, choices in zip(found.criteria, set_choices(found.sheet).values(), strict=True)
             ],
             "scores": [_scores_shown(found, unit) for unit in UNITS] if found.with_scores else [],
             "n_train": found.sheet.split.sides.filter(trains=True).count(),
@@ -159,7 +160,8 @@ def _line_shown(found: Comparison, line: Line) -> dict[str, Any]:
     ]
     mean = _cell(line.mean) if line.mean else Cell(None, _("does not judge every criterion"))
     kind = KINDS[line.row.kind] if line.row else ""
-    return {"line": line, "row": line.row, "kind": kind, "cells": cells, "mean": mean}
+    difference = _cell(line.from_highest) if line.from_highest else Cell(None, "–")
+    return {"line": line, "row": line.row, "kind": kind, "cells": cells, "mean": mean, "difference": difference}
 
 
 def _cell(estimate: Estimate, n: int | None = None) -> Cell:

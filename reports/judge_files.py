@@ -7,6 +7,7 @@ from reports.judge_comparison import Comparison, Line
 from scoring.correlation import Correlation
 from scoring.evaluation import FIGURES, Estimate, Report
 
+FROM_HIGHEST = "from_highest"
 MAJORITY = "majority class"
 COLUMNS = (
     "study",
@@ -33,7 +34,7 @@ COLUMNS = (
 
 
 def comparison_rows(found: Comparison) -> Iterator[Sequence[Any]]:
-    """Every F1, the MCC, the asked figure's mean over criteria, and the correlations.
+    """Every F1, the MCC, the asked figure's mean over criteria, its difference from the highest, and the correlations.
 
     The correlations are of all test answers whatever the subset; their `variant` says which are left out.
     """
@@ -45,6 +46,9 @@ def comparison_rows(found: Comparison) -> Iterator[Sequence[Any]]:
         if line.mean is not None:
             start = [*head, found.asked.subset, found.asked.on, found.asked.figure, "mean", "answer", None]
             yield [*start, *_estimate(line.mean), None, None]
+        if line.from_highest is not None:
+            start = [*head, found.asked.subset, found.asked.on, found.asked.figure, "mean", "answer", FROM_HIGHEST]
+            yield [*start, *_estimate(line.from_highest), None, None]
         for (unit, variant), correlation in line.correlations.items():
             yield from _correlation_rows([*head, None, found.asked.on], unit, variant, correlation)
 

@@ -224,6 +224,29 @@ def mean_over_criteria(criteria: Sequence[Said], figure: str, *, seed: int = 0, 
 
     Undefined where the figure of one criterion is, with that one's reason.
     """
+    value, resampled, reason = _means(criteria, figure, seed, resamples)
+    return Estimate(None, reason) if value is None else estimate(value, resampled, "")
+
+
+def mean_difference(
+    one: Sequence[Said], other: Sequence[Said], figure: str, *, seed: int = 0, resamples: int = RESAMPLES
+) -> Estimate:
+    """How much higher the mean over criteria is for one judge than for another, on the same answers: a resample draws
+    the same respondents for both, so that what is hard for both does not widen the interval.
+
+    Raises ValueError where the answers differ.
+    """
+    if [(list(a.truth), list(a.groups)) for a in one] != [(list(b.truth), list(b.groups)) for b in other]:
+        raise ValueError("a difference is one on the same answers")
+    value, resampled, reason = _means(one, figure, seed, resamples)
+    against, beside, why = _means(other, figure, seed, resamples)
+    if value is None or against is None:
+        return Estimate(None, reason or why)
+    return estimate(value - against, resampled - beside, "")
+
+
+def _means(criteria: Sequence[Said], figure: str, seed: int, resamples: int) -> tuple[float | None, Floats, Reason]:
+    """The mean, that of each resample (NaN where undefined), and why there is none."""
     members, number = numbered([group for one in criteria for group in one.groups])
     drawn = draws(members, seed, resamples)
     value, resampled, start = 0.0, np.zeros(len(drawn)), 0
@@ -233,12 +256,12 @@ def mean_over_criteria(criteria: Sequence[Said], figure: str, *, seed: int = 0, 
         whole, start = tables.sum(axis=0), end
         own = float(FIGURES[figure](whole))
         if np.isnan(own):
-            return Estimate(None, _why(figure, whole))
+            return None, resampled, _why(figure, whole)
         value += own
         resampled += FIGURES[figure](np.tensordot(drawn, tables, axes=1))
     if not criteria:
-        return Estimate(None, "no_answers")
-    return estimate(value / len(criteria), resampled / len(criteria), "")
+        return None, resampled, "no_answers"
+    return value / len(criteria), resampled / len(criteria), ""
 
 
 def numbered(groups: Sequence[Hashable]) -> tuple[int, NDArray[np.int64]]:

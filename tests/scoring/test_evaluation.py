@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn import metrics
 
-from scoring.evaluation import Bin, Report, Said, confusion, evaluate, majority, mean_over_criteria
+from scoring.evaluation import Bin, Report, Said, confusion, evaluate, majority, mean_difference, mean_over_criteria
 
 
 def drawn(n: int, classes: list[float], seed: int) -> dict:
@@ -177,3 +177,24 @@ def test_a_mean_with_an_undefined_criterion_is_undefined() -> None:
     assert mean_over_criteria([], "mcc").reason == "no_answers"
     empty = Said([], [], [], [0.0, 1.0])
     assert mean_over_criteria([sets[0], empty], "f1_micro").reason == "no_answers"
+
+
+def test_a_difference_is_one_in_the_same_resamples() -> None:
+    """Two judges with the same mistakes but one; and 0 between a judge and itself."""
+    data = drawn(120, [0.0, 1.0], 9)
+    names = ("truth", "groups", "classes")
+    plain = {name: data[name] for name in names}
+    wrong = next(place for place, value in enumerate(data["said"]) if value != data["truth"][place])
+    better = [*data["said"]]
+    better[wrong] = data["truth"][wrong]
+    one, other = [Said(said=better, **plain)], [Said(said=data["said"], **plain)]
+    found = mean_difference(one, other, "f1_micro", seed=2)
+    assert found.value == pytest.approx(1 / 120)
+    # The respondent of that answer is drawn k times of 20: the difference is k / 120.
+    counts = np.random.default_rng(2).multinomial(20, [1 / 20] * 20, size=2_000)[:, data["groups"][wrong]]
+    assert (found.low, found.high) == pytest.approx(tuple(np.percentile(counts / 120, [2.5, 97.5])))
+    same = mean_difference(one, one, "f1_macro")
+    assert (same.value, same.low, same.high) == (0, 0, 0)
+    assert mean_difference(one, [Said(said=[1.0] * 120, **plain)], "mcc").reason == "one_class_said"
+    with pytest.raises(ValueError, match="same answers"):
+        mean_difference(one, [Said([1.0], [1.0], [1], [0.0, 1.0])], "mcc")

@@ -164,6 +164,19 @@ def test_each_on_its_own_answers(
     assert without.lines[0].cells[0].n == 36, "the one that is left out narrows nothing"
 
 
+def test_differences_from_the_highest(
+    divided: Split, rubric: Rubric, first: Classifier, model: Judge, tested: list[Answer]
+) -> None:
+    found = judges_compared(split=divided, rubric=rubric)
+    highest, lower = sorted(found.lines, key=lambda line: -line.mean.value)
+    assert highest.from_highest is None
+    for line in (lower, found.constant):
+        assert line.from_highest.value == pytest.approx(line.mean.value - highest.mean.value)
+        assert line.from_highest.low < line.from_highest.value < line.from_highest.high
+    own = judges_compared(split=divided, rubric=rubric, asked=Asked(on="own"))
+    assert {line.from_highest for line in (*own.lines, own.constant)} == {None}, "not of the same answers"
+
+
 def test_the_constant_judge_is_a_row(divided: Split, rubric: Rubric, first: Classifier, tested: list[Answer]) -> None:
     constant = judges_compared(split=divided, rubric=rubric).constant
     truth = [values["logical"] for values in labels(tested).values()]
@@ -396,6 +409,8 @@ def test_the_page_and_its_file_say_the_same(
     )
     assert f"{float(pearson['value']):.2f}" in shown and pearson["n"] == "18"
     assert {row["judge"] for row in rows} == {"<b>First</b>", f"model judge {model.pk}", "majority class"}
+    from_highest = [row for row in rows if row["variant"] == "from_highest"]
+    assert len(from_highest) == 2 and {row["criterion"] for row in from_highest} == {"mean"}
     own = rows_of(client, on="own", judge=first.judge_id, figure="f1_micro")
     assert {row["n"] for row in own if row["criterion"] in CODES} == {"36"}
     assert [row["figure"] for row in own if row["criterion"] == "mean"] == ["f1_micro", "f1_micro"]
