@@ -160,7 +160,8 @@ def _line_shown(found: Comparison, line: Line) -> dict[str, Any]:
     ]
     mean = _cell(line.mean) if line.mean else Cell(None, _("does not judge every criterion"))
     kind = KINDS[line.row.kind] if line.row else ""
-    difference = _cell(line.from_highest) if line.from_highest else Cell(None, "–")
+    is_highest = line.row is not None and line.mean is not None and line.mean.value is not None
+    difference = _cell(line.from_highest) if line.from_highest else Cell(None, _("highest") if is_highest else "–")
     return {"line": line, "row": line.row, "kind": kind, "cells": cells, "mean": mean, "difference": difference}
 
 
