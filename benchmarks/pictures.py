@@ -216,6 +216,7 @@ def researcher(album: Album, page: Page, asking: str, draft: str, prompts: str) 
         "results": f"{demo}results/",
         "results-answers": f"{demo}results/answers/",
         "results-errors": f"{demo}results/errors/",
+        "judge-comparison": f"{demo}judges/",
         "classifier-list": f"{demo}classifiers/",
         "classifier-new": f"{demo}classifiers/new/",
         "judging-list": f"{demo}judgings/",
