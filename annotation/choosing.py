@@ -11,12 +11,14 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
+from annotation.doubting import Doubted, Doubting, doubted
 from annotation.models import Campaign, Item, Purpose, Reference, Seat
 from annotation.votes import items_undecided
 from corpus.display import display_text
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.tokens import is_refusal
 from scoring.models import Judgement, Round
+from scoring.services import PAPER_RUBRIC
 from studies.models import Study
 
 MAX_PLACES = 300_000  # judgements that one campaign may ask for: what opens within one request
@@ -36,6 +38,7 @@ class Selection:
     with_refusals: bool = False
     only_new: bool = False
     undecided_in: Campaign | None = None  # a closed campaign of the study
+    doubt: Doubting | None = None  # only what automatic judges are in doubt about; no refusal is among that
     sample: int | None = None
     balanced: bool = True  # the sample takes as many from each stimulus as it can
 
@@ -51,6 +54,7 @@ class Selection:
             "with_refusals": self.with_refusals or None,
             "only_new": self.only_new or None,
             "undecided_in": self.undecided_in.pk if self.undecided_in else None,
+            "doubt": self.doubt.as_json() if self.doubt else None,
             "sample": self.sample,
             "balanced": self.balanced if self.sample else None,
         }
@@ -142,26 +146,42 @@ class Chosen:
     found: int  # before the sample was drawn
     refusals: int  # found, in the campaign or left out
     references: list[int]  # answers that train or check its raters and would else have been rated
+    doubt: Doubted | None = None  # where only what judges doubt was wanted
 
 
-def chosen(study: Study, selection: Selection, *, seed: int, references: Iterable[int] = ()) -> Chosen:
-    """The selection itself. As many queries as `candidates`."""
+def chosen(
+    study: Study,
+    selection: Selection,
+    *,
+    seed: int,
+    references: Iterable[int] = (),
+    rubric: str = PAPER_RUBRIC,
+    codes: Iterable[str] = (),
+) -> Chosen:
+    """The selection itself. As many queries as `candidates`, and two where only doubted answers are wanted: doubted on
+    the criteria with these codes of the rubric, none: on any of its judged ones. Raises JudgesSilentError."""
     apart = set(references)
     rest: list[Candidate] = []
     left_out = []
     refusals = 0
     for candidate in candidates(study, selection):
         refusals += candidate.is_refusal
-        if candidate.is_refusal and not selection.with_refusals:
-            continue
+        if candidate.is_refusal and (selection.doubt is not None or not selection.with_refusals):
+            continue  # no judge is asked about a refusal, whatever may once have been said of it
         if candidate.answer_id in apart:
             left_out.append(candidate.answer_id)
         else:
             rest.append(candidate)
+    doubt = None
+    if selection.doubt is not None:
+        answers = [candidate.answer_id for candidate in rest]
+        doubt = doubted(study, selection.doubt, answers, references=left_out, seed=seed, rubric=rubric, codes=codes)
+        rest = [candidate for candidate in rest if candidate.answer_id in doubt.answers]
+        left_out = [answer for answer in left_out if answer in doubt.references]
     found = len(rest)
     if selection.sample is not None and selection.sample < found:
         rest = sampled(rest, selection.sample, seed=seed, balanced=selection.balanced)
-    return Chosen(rest, found, refusals, left_out)
+    return Chosen(rest, found, refusals, left_out, doubt)
 
 
 def grouped(answers: Iterable[Candidate]) -> dict[int, list[Candidate]]:

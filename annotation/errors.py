@@ -23,6 +23,15 @@ class SelectionChangedError(Exception):
         self.answers = answers
 
 
+class JudgesSilentError(Exception):
+    """What automatic judges have said cannot tell which answers are in doubt. `reason`: nobody (has judged), one_judge
+    (nobody to differ from), no_confidence (nobody says how sure), neither."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
 class TooManyPlacesError(Exception):
     """More judgements than one campaign may ask for; `places` says how many."""
 

@@ -104,8 +104,8 @@ class Layout:
 def laid_out(study: Study, selection: Selection, plan: Plan, *, seed: int, raters_per_answer: int) -> Layout:
     """What opening would fix now; the page that counts before and the opening itself ask the same question.
 
-    Two queries more than `candidates`. Raises TooManyPlacesError, RepeatsTooFarError, CriterionUnknownError,
-    GuidelineUnknownError.
+    Two queries more than `chosen`. Raises TooManyPlacesError, RepeatsTooFarError, CriterionUnknownError,
+    GuidelineUnknownError, JudgesSilentError.
     """
     codes = _codes(plan)
     references = list(
@@ -113,7 +113,14 @@ def laid_out(study: Study, selection: Selection, plan: Plan, *, seed: int, rater
             study, plan.rubric, training=plan.training, gold=plan.gold_every > 0, codes=codes
         ).select_related("answer__stimulus__instrument")
     )
-    found = chosen(study, selection, seed=seed, references=[one.answer_id for one in references])
+    found = chosen(
+        study,
+        selection,
+        seed=seed,
+        references=[one.answer_id for one in references],
+        rubric=plan.rubric,
+        codes=codes,
+    )
     order = shuffled_within_stimuli(found.answers, seed)
     roots = _roots(order, share=plan.identical == Campaign.Identical.ONCE)
     repeated = _repeated(roots, order, plan, seed) if order else set()

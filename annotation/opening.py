@@ -50,7 +50,8 @@ def campaign_open(
     digest of what the researcher was shown. Takes seconds for 20,000 answers.
 
     Raises NothingToRateError, SelectionChangedError, TooManyPlacesError, RepeatsTooFarError, CriterionUnknownError,
-    GuidelineUnknownError, DeadlinePassedError, TitleTakenError, NotAMemberError (of the adjudicator).
+    GuidelineUnknownError, DeadlinePassedError, TitleTakenError, JudgesSilentError, NotAMemberError (of the
+    adjudicator).
     """
     if plan.deadline is not None and plan.deadline <= timezone.now():
         raise DeadlinePassedError
