@@ -138,6 +138,11 @@ class Campaign(models.Model):
         return self.title
 
     @property
+    def is_of_doubt(self) -> bool:
+        """It was opened for what automatic judges doubted: no random sample, so nothing on it stands for the study."""
+        return bool(self.selection.get("asked", {}).get("doubt"))
+
+    @property
     def is_overdue(self) -> bool:
         """Its deadline has passed, and nobody has closed it or given it another."""
         return self.state == self.State.OPEN and self.deadline is not None and self.deadline <= timezone.now()

@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from collections.abc import Mapping
 from typing import Any, cast
 
 from django import forms
@@ -11,6 +12,8 @@ from django.utils.translation import get_language, gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choosing import Selection, sources_of
+from annotation.doubting import SURE_BELOW
+from annotation.doubting_forms import FIELDS, DoubtForm, doubt_before
 from annotation.forms import (
     ADJUDICATOR_HELP,
     MAX_RATERS_PER_ANSWER,
@@ -35,12 +38,23 @@ SECTIONS = [
     ("", ["title", "instrument", "raters_per_answer", "deadline", "adjudicator"]),
     (
         _("Which answers"),
-        ["kind", "sources", "only_new", "undecided_in", "sample", "with_refusals", "complexity", "shuffled", "stimuli"],
+        [
+            "kind",
+            "sources",
+            "only_new",
+            "undecided_in",
+            *FIELDS,
+            "sample",
+            "with_refusals",
+            "complexity",
+            "shuffled",
+            "stimuli",
+        ],
     ),
     (_("How they are judged"), ["rubric", "criteria", "guideline", "identical", "seed"]),
     (_("Checks"), ["training", "gold_every", "repeat_percent", "repeat_distance"]),
 ]
-DEFAULTS = {"rubric": PAPER_RUBRIC, "identical": "once", "repeat_distance": "50"}
+DEFAULTS = {"rubric": PAPER_RUBRIC, "identical": "once", "repeat_distance": "50", "sure_below": str(SURE_BELOW)}
 
 
 def _local() -> str:
@@ -80,7 +94,7 @@ def _guideline_title(guideline: Guideline) -> str:
     return " · ".join(part for part in parts if part)
 
 
-class CampaignForm(StyledForm):
+class CampaignForm(DoubtForm):
     title = forms.CharField(label=_("Title"), max_length=200, help_text=_("Raters see it on their first page."))
     instrument = forms.ModelChoiceField(
         label=_("Answers of"), queryset=Instrument.objects.none(), required=False, empty_label=_("all instruments")
@@ -205,9 +219,13 @@ class CampaignForm(StyledForm):
         help_text=_("The same number gives the same sample and order of the same answers."),
     )
 
-    def __init__(self, *args: Any, study: Study, blinded: bool, **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, study: Study, blinded: bool, judges: Mapping[int, str] | None = None, **kwargs: Any
+    ) -> None:
+        """`judges`: the automatic judges that have judged the study's answers, by name."""
         super().__init__(*args, **kwargs)
         self._choices(study)
+        self.doubt_prepare(judges or {}, blinded=blinded)
         self.fields["deadline"].help_text = _deadline_help()
         self.fields["seed"].initial = secrets.randbelow(1_000_000)
         closed = study.campaigns.filter(state=Campaign.State.CLOSED).order_by("-opened_at")
@@ -285,6 +303,7 @@ class CampaignForm(StyledForm):
             self.add_error("guideline", gettext("These rules are not for what you chose under “Judged by”."))
         if data.get("repeat_percent") and not data.get("repeat_distance"):
             self.add_error("repeat_distance", gettext("Say how many other answers come before a repeat."))
+        self.doubt_check(data)
         return data
 
     def selection(self) -> Selection:
@@ -299,6 +318,7 @@ class CampaignForm(StyledForm):
             with_refusals=data["with_refusals"],
             only_new=data["only_new"],
             undecided_in=data.get("undecided_in"),
+            doubt=self.doubting(),
             sample=data["sample"],
         )
 
@@ -327,7 +347,8 @@ def asked_before(campaign: Campaign) -> dict[str, Any]:
     asked, plan = campaign.selection.get("asked", {}), campaign.selection.get("plan", {})
     numbers = Stimulus.objects.filter(pk__in=asked.get("stimuli", ())).order_by("position")
     return {
-        **{name: value for name, value in asked.items() if name != "balanced"},
+        **{name: value for name, value in asked.items() if name not in ("balanced", "doubt")},
+        **doubt_before(asked),
         **{name: value or None for name, value in plan.items() if name != "repeat_distance"},
         "criteria": plan.get("criteria", []),
         "repeat_distance": plan.get("repeat_distance") or CampaignForm.base_fields["repeat_distance"].initial,

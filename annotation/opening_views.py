@@ -1,5 +1,6 @@
 """The page on which a researcher plans a campaign, counts what it would hold, and opens it."""
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -12,10 +13,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from annotation.choosing import MAX_PLACES, answers_waiting
+from annotation.doubting import KINDS
+from annotation.doubting_forms import silent_words
 from annotation.errors import (
     CampaignClosedError,
     DeadlinePassedError,
     GuidelineUnknownError,
+    JudgesSilentError,
     NotAMemberError,
     NothingToRateError,
     RepeatsTooFarError,
@@ -30,29 +34,41 @@ from annotation.preview import Preview, campaign_preview
 from studies.access import SignedIn, is_blinded, research_study
 from studies.models import Study
 
+PREFILLED = {"like", "doubt", "doubt_judges"}
+Judges = Callable[[Study], Mapping[int, str]]
+
 
 @login_required
 @require_http_methods(["GET", "POST"])
-def campaign_new(request: SignedIn, slug: str) -> HttpResponse:
+def campaign_new(request: SignedIn, slug: str, judges: Judges) -> HttpResponse:
     """Without data the form, with a query the counts of what would be opened; a post opens it.
 
-    `?like=` takes the values of an earlier campaign, whose title is not repeated.
+    `?like=` takes the values of an earlier campaign, whose title is not repeated; `?doubt=` and `?doubt_judges=`
+    choose answers that automatic judges doubt. `judges` names the automatic judges, which a layer above knows.
     """
     study = research_study(request.user, slug)
     blinded = is_blinded(request.user, study)
-    if request.method == "GET" and request.GET.keys() <= {"like"}:
-        like = request.GET.get("like", "")
-        pk = int(like) if like.isascii() and like.isdigit() and len(like) < 19 else 0
-        earlier = Campaign.objects.filter(study=study, pk=pk).first()
-        initial = asked_before(earlier) if earlier is not None else {}
-        return _page(request, study, CampaignForm(None, initial=initial, study=study, blinded=blinded))
+    more: dict[str, Any] = {"study": study, "blinded": blinded, "judges": {} if blinded else judges(study)}
+    if request.method == "GET" and request.GET.keys() <= PREFILLED:
+        return _page(request, CampaignForm(None, initial=_prefilled(request, study), **more), more)
     data = request.POST if request.method == "POST" else request.GET
-    form = CampaignForm(data, study=study, blinded=blinded)
+    form = CampaignForm(data, **more)
     if request.method == "POST" and form.is_valid():
         done = _campaign_open(request, study, form)
         if done is not None:
             return done
-    return _page(request, study, form)
+    return _page(request, form, more)
+
+
+def _prefilled(request: SignedIn, study: Study) -> dict[str, Any]:
+    """What the address chooses; what it does not know is left as it is."""
+    like = request.GET.get("like", "")
+    pk = int(like) if like.isascii() and like.isdigit() and len(like) < 19 else 0
+    earlier = Campaign.objects.filter(study=study, pk=pk).first()
+    initial = asked_before(earlier) if earlier is not None else {}
+    if request.GET.get("doubt") in KINDS:
+        initial |= {"doubt": request.GET["doubt"], "doubt_judges": request.GET.getlist("doubt_judges")}
+    return initial
 
 
 def _campaign_open(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse | None:
@@ -82,6 +98,8 @@ def _campaign_open(request: SignedIn, study: Study, form: CampaignForm) -> HttpR
         )
     except (TooManyPlacesError, RepeatsTooFarError) as error:
         _refusal_add(form, error)
+    except JudgesSilentError as error:
+        form.add_error("doubt", silent_words(error))
     except GuidelineUnknownError:
         form.add_error("guideline", _("The study has no such version of the rules. Nothing was opened."))
     except DeadlinePassedError:
@@ -112,13 +130,13 @@ def _refusal_add(form: Form, error: TooManyPlacesError | RepeatsTooFarError) -> 
         )
 
 
-def _page(request: SignedIn, study: Study, form: CampaignForm) -> HttpResponse:
+def _page(request: SignedIn, form: CampaignForm, more: dict[str, Any]) -> HttpResponse:
+    study = more["study"]
     context: dict[str, Any] = {"study": study, "form": form}
     if form.is_bound and set(form.errors) <= {NON_FIELD_ERRORS}:
         context["preview"] = preview = _preview(study, form)
         if preview is not None and preview.answers:  # the same data once more, as hidden fields of the form that opens
-            blinded = is_blinded(request.user, study)
-            context["ready"] = CampaignForm(form.data, study=study, blinded=blinded, auto_id=False)
+            context["ready"] = CampaignForm(form.data, auto_id=False, **more)
             context["is_rater"] = Rater.objects.filter(
                 study=study, user=request.user, is_active=True, only_decides=False
             ).exists()
@@ -139,6 +157,9 @@ def _preview(study: Study, form: CampaignForm) -> Preview | None:
     except (TooManyPlacesError, RepeatsTooFarError) as error:
         if not form.errors:
             _refusal_add(form, error)
+        return None
+    except JudgesSilentError as error:
+        form.add_error("doubt", silent_words(error))
         return None
 
 

@@ -5,6 +5,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.doubting_forms import doubt_words
 from annotation.models import Campaign
 from annotation.selectors import criteria_asked
 from corpus.models import Complexity, Instrument, Respondent, Stimulus
@@ -15,7 +16,7 @@ Line = tuple[str, str]
 def plan_lines(campaign: Campaign, *, blinded: bool) -> list[Line]:
     """What it is about and what was asked, in the order of the form. Four queries at most.
 
-    To a researcher who rates: nothing of whose answers were chosen, or of what others left undecided.
+    To a researcher who rates: nothing of whose answers were chosen, or of what others left undecided or doubted.
     """
     asked = campaign.selection.get("asked", {})
     numbers = campaign.selection.get("numbers", {})
@@ -54,6 +55,8 @@ def _whose(asked: dict[str, Any]) -> list[Line]:
     if asked.get("undecided_in"):
         title = Campaign.objects.filter(pk=asked["undecided_in"]).values_list("title", flat=True).first()
         lines.append((_("Only what is undecided in"), title or ""))
+    if asked.get("doubt"):
+        lines.append((_("Only where automatic judges were in doubt"), doubt_words(asked["doubt"])))
     return lines
 
 

@@ -24,6 +24,7 @@ class Preview:
     pace: float | None  # seconds for an answer; None: too little is known
     repeat_distance: int
     is_narrowed_by_source: bool  # whoever opens it knows whose answers these are
+    is_narrowed_by_doubt: bool  # and of these, that automatic judges were in doubt
     unlabelled: int  # counted references that are left out of rating and that nobody has rated
     primed: int  # answers to rate whose text raters are told the right values of, as they train
 
@@ -99,7 +100,7 @@ def campaign_preview(
     seed: int = 0,
     raters_per_answer: int = 1,
 ) -> Preview:
-    """Some ten queries, whatever the number of answers. Raises what `laid_out` does."""
+    """Some twelve queries, whatever the number of answers. Raises what `laid_out` does."""
     layout = laid_out(study, selection, plan, seed=seed, raters_per_answer=raters_per_answer)
     raters = raters_expected(study)
     gold = layout.n_references(Reference.Purpose.GOLD)
@@ -115,6 +116,7 @@ def campaign_preview(
         pace=pace_of(study),
         repeat_distance=plan.repeat_distance,
         is_narrowed_by_source=bool(selection.kind or selection.sources),
+        is_narrowed_by_doubt=selection.doubt is not None,
         unlabelled=without_label(layout.found.references),
         primed=_primed(layout),
     )

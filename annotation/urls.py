@@ -21,7 +21,7 @@ urlpatterns = [
     path("rate/<uuid:place>/skip/", rater_views.rate_skip, name="rate_skip"),
     path("rate/<uuid:place>/withdraw/", rater_views.rate_withdraw, name="rate_withdraw"),
     path("studies/<slug:slug>/campaigns/", views.campaign_list, name="campaign_list"),
-    # The pages of one draft are in reports.urls.
+    # The pages of one draft, and the one that plans a campaign, are in reports.urls.
     path("studies/<slug:slug>/campaigns/imports/", import_views.judgement_imports, name="judgement_imports"),
     path("studies/<slug:slug>/campaigns/imports/new/", import_views.judgement_upload, name="judgement_upload"),
     path("studies/<slug:slug>/campaigns/imports/<int:pk>/", import_views.judgement_import, name="judgement_import"),
@@ -30,7 +30,6 @@ urlpatterns = [
         import_views.judgement_discard,
         name="judgement_discard",
     ),
-    path("studies/<slug:slug>/campaigns/new/", opening_views.campaign_new, name="campaign_new"),
     path("studies/<slug:slug>/campaigns/rate-too/", views.rate_too, name="rate_too"),
     path("studies/<slug:slug>/campaigns/<int:pk>/", views.campaign, name="campaign"),
     path("studies/<slug:slug>/campaigns/<int:pk>/answers/", views.campaign_answers, name="campaign_answers"),

@@ -108,9 +108,9 @@ def with_runs(chosen: Chosen, runs: Runs) -> Chosen:
     return replace(chosen, choice=replace(chosen.choice, runs=runs))
 
 
-def judge_names(study: Study, rubric: Rubric) -> dict[int, str]:
-    """Automatic judges that have judged, and what they are called. Three queries at most."""
-    kinds = automatic_judges(study.pk, rubric.pk)
+def judge_names(study: Study, rubric: Rubric | None = None) -> dict[int, str]:
+    """Automatic judges that have judged (by this rubric), and what they are called. Three queries at most."""
+    kinds = automatic_judges(study.pk, rubric.pk if rubric else None)
     if not kinds:
         return {}
     names = model_judge_names(study) | classifier_titles(kinds)

@@ -1,6 +1,6 @@
 from django.urls import path
 
-from annotation import import_views
+from annotation import import_views, opening_views
 from llmruns import judge_views
 from reports import (
     agreement_views,
@@ -19,6 +19,7 @@ from reports import (
     result_views,
     withdrawal_views,
 )
+from reports.choice import judge_names
 from reports.judging_agreement import CampaignAnswers
 from surveys.import_known import respondents_named
 
@@ -87,6 +88,13 @@ urlpatterns = [
     path("studies/<slug:slug>/judges/split/", judge_comparison_views.judge_split, name="judge_split"),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
+    # What model judges are called, a layer beside that of the campaigns knows: it is handed in here.
+    path(
+        "studies/<slug:slug>/campaigns/new/",
+        opening_views.campaign_new,
+        {"judges": judge_names},
+        name="campaign_new",
+    ),
     # Whose answer a file of judgements means, a layer beside that of the judgements may know: it is handed in here.
     path(
         "studies/<slug:slug>/campaigns/imports/<uuid:key>/",

@@ -61,15 +61,17 @@ def heard(basis: Basis) -> Q:
     )
 
 
-def automatic_judges(study_id: int, rubric_id: int, *, kinds: Iterable[str] = AUTOMATIC) -> dict[int, str]:
-    """Judges with live judgements in automatic rounds of the study by this rubric: id to kind. One query."""
-    found = Judge.objects.filter(
-        pk__in=Judgement.objects.filter(
-            round__study=study_id,
-            round__rubric=rubric_id,
-            round__purpose=Round.Purpose.AUTOMATIC,
-            judge__kind__in=list(kinds),
-            retracted_at__isnull=True,
-        ).values("judge")
+def automatic_judges(
+    study_id: int, rubric_id: int | None = None, *, kinds: Iterable[str] = AUTOMATIC
+) -> dict[int, str]:
+    """Judges with live judgements in automatic rounds of the study, by this rubric or any: id to kind. One query."""
+    said = Judgement.objects.filter(
+        round__study=study_id,
+        round__purpose=Round.Purpose.AUTOMATIC,
+        judge__kind__in=list(kinds),
+        retracted_at__isnull=True,
     )
+    if rubric_id is not None:
+        said = said.filter(round__rubric=rubric_id)
+    found = Judge.objects.filter(pk__in=said.values("judge"))
     return dict(found.order_by("pk").values_list("pk", "kind"))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import connection
 
@@ -44,7 +45,7 @@ def doubts_of(*, study_id: int, criteria: Iterable[int], judges: Iterable[int] =
     One query, a pass over the judges' live judgements: under a second for 20,000 answers, three judges and three
     criteria (benchmarks/results). Whether an answer counts is not looked at.
     """
-    asked = {
+    asked: dict[str, Any] = {
         "study": study_id,
         "purpose": Round.Purpose.AUTOMATIC.value,
         "kinds": [kind.value for kind in AUTOMATIC],

@@ -253,7 +253,7 @@ def test_what_the_judges_cannot_tell_is_refused(
     with pytest.raises(JudgesSilentError) as nobody:
         make_campaign(cast.study, cast.alice, doubt=doubt)
     assert nobody.value.reason == "nobody"
-    say(make_judge(cast.study), answers[0], {code: (1.0, confidence) for code in CODES})
+    say(make_judge(cast.study), answers[0], dict.fromkeys(CODES, (1.0, confidence)))
     with pytest.raises(JudgesSilentError) as told:
         make_campaign(cast.study, cast.alice, doubt=doubt)
     assert told.value.reason == reason
