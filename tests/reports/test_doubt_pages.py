@@ -1,16 +1,18 @@
 """Planning a campaign of what automatic judges doubt, in the browser; whoever rates is not offered it."""
 
 import re
+from html import unescape
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Campaign
 from annotation.services import campaign_close, rater_ensure
 from corpus.models import Answer, Instrument, Respondent
-from scoring.models import Classifier, Judge, Split
+from scoring.models import Application, Classifier, Judge, Round, Split
 from scoring.services import paper_rubric
 from tests.annotation.factories import CODES, make_campaign, make_sitting
 from tests.annotation.test_campaign_pages import OPENING, english
@@ -248,3 +250,27 @@ def test_another_one_like_this(cast: Cast, judges: tuple[Judge, Judge]) -> None:
     form = client.get(f"{NEW}?like={Campaign.objects.get().pk}").context["form"]
     assert (form["doubt"].value(), form["sure_below"].value()) == ("unsure", 0.64)
     assert form["doubt_judges"].value() == [judges[1].pk]
+
+
+def test_a_classifier_s_page_leads_there(cast: Cast, judges: tuple[Judge, Judge]) -> None:
+    client = client_of(cast)
+    one = Classifier.objects.get(judge=judges[1])
+    Classifier.objects.filter(pk=one.pk).update(state="finished", weights_hash="0" * 64, finished_at=timezone.now())
+    page = reverse("classifier", args=["ours", one.pk])
+    words = "Plan a campaign of the answers that it is unsure of"
+    assert words not in client.get(page).content.decode()  # it has judged nothing
+    round_ = Round.objects.get(judge=judges[1])
+    Application.objects.create(classifier=one, round=round_, state="finished", finished_at=timezone.now())
+    text = client.get(page).content.decode()
+    address = re.search(r'href="([^"]*)">' + words, text)
+    assert address is not None
+    form = client.get(unescape(address[1])).context["form"]
+    assert (form["doubt"].value(), form["doubt_judges"].value()) == ("unsure", [str(judges[1].pk)])
+
+
+def test_one_judge_alone_is_not_asked_about(cast: Cast, answers: list[Answer]) -> None:
+    judge = make_judge(cast.study)
+    say(judge, answers[0], SURE | {"order": (0.0, 0.6)})
+    text = client_of(cast).get(f"{NEW}?doubt=unsure&doubt_judges={judge.pk}").content.decode()
+    assert '<option value="unsure" selected>' in text and 'name="doubt_judges"' not in text
+    assert "Opening fixes these 1 answers" in client_of(cast).get(NEW, asked(doubt="unsure")).content.decode()
