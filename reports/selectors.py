@@ -142,7 +142,8 @@ def rubric_of(instrument: Instrument) -> Rubric:
     One query, two where the study has a round by another rubric than the paper's.
     """
     paper = paper_rubric()
-    others = Round.objects.filter(study=instrument.study_id, purpose=Round.Purpose.RATING).exclude(rubric=paper)
+    rated = (Round.Purpose.RATING, Round.Purpose.IMPORTED)  # of files and of published datasets: campaigns too
+    others = Round.objects.filter(study=instrument.study_id, purpose__in=rated).exclude(rubric=paper)
     if not others.exists():
         return paper
     held = Item.objects.filter(campaign=OuterRef("pk"), answer__sitting__instrument=instrument)
