@@ -5,13 +5,14 @@ from django.utils.translation import ngettext
 
 from reports.figure_contrasts import contrast_note
 from reports.figures import number
+from reports.panel import panel_words
 from reports.selectors import Results
 from scoring.formula import PeopleScore
 
 
 def caption(results: Results, number: int) -> list[str]:
     """Sentences."""
-    said = [_("Basis: %(basis)s.") % {"basis": results.chosen.basis_name}, _people(results), _models(results)]
+    said = [_basis(results), _people(results), _models(results)]
     if number == 4:
         said += [
             _("Points: a model's mean over runs minus the people's mean; the broad lines: 95 % bootstrap intervals."),
@@ -37,6 +38,12 @@ def caption(results: Results, number: int) -> list[str]:
             _("Models' bars: the mean over runs; the thin whisker with ends: the standard deviation over runs (n − 1).")
         )
     return [sentence for sentence in said if sentence]
+
+
+def _basis(results: Results) -> str:
+    text = _("Basis: %(basis)s.") % {"basis": results.chosen.basis_name}
+    who = panel_words(results.chosen.panel)
+    return f"{text} " + _("By criterion: %(judges)s.") % {"judges": who} if who else text
 
 
 def _people(results: Results) -> str:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 from urllib.parse import urlencode
 
-from django.http import Http404
+from django.http import Http404, QueryDict
 from django.utils.translation import gettext as _
 
 from corpus.models import Instrument, Respondent, Sitting
 from reports.judging_agreement import model_judge_names
+from reports.panel import Bench, Member, members_of, panel_of
 from reports.test_side import classifier_titles, test_sides
 from scoring.bases import RATERS, RATERS_KEY, Basis, automatic_judges, basis_from
 from scoring.models import Judge, Rubric
@@ -59,8 +60,9 @@ class Chosen:
     basis_name: str
     people_name: str
     respondents: frozenset[int] | None
-    bases: tuple[Option, ...]
     people: tuple[Option, ...]
+    judges: tuple[Member, ...] = ()  # all automatic judges that a basis can be made of
+    panel: tuple[Bench, ...] = ()  # who of the basis judges what, where it is not the raters
 
     @property
     def query(self) -> str:
@@ -68,7 +70,7 @@ class Chosen:
 
 
 def chosen_of(*, given: Mapping[str, str], study: Study, instrument: Instrument, rubric: Rubric) -> Chosen:
-    """What the parameters choose. About five queries. Raises Http404 for what the study does not have.
+    """What the parameters choose. About eight queries. Raises Http404 for what the study does not have.
 
     On the basis of a classifier, people are the respondents of its test side: on the others it was trained.
     """
@@ -87,21 +89,55 @@ def chosen_of(*, given: Mapping[str, str], study: Study, instrument: Instrument,
     found = next((option for option in options if option.key == wanted), None)
     if found is None:
         raise Http404
+    judges = members_of(study, rubric, basis, names)
     return Chosen(
         choice=Choice(basis, wanted, "majority" if runs == "majority" else "mean"),
         basis_name=basis_name(basis, names),
         people_name=found.name,
         respondents=respondents,
-        bases=_bases(basis, names),
         people=options,
+        judges=judges,
+        panel=panel_of(rubric, judges),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the form of the results comes to: a choice that the study has, and what of the form it is not, in words."""
+
+    chosen: Chosen
+    told: tuple[str, ...]
+
+
+def sent_of(*, given: QueryDict, study: Study, instrument: Instrument, rubric: Rubric) -> Sent:
+    """The form says which judges are ticked; an address names their basis. Twice the queries of `chosen_of` at most.
+
+    Raises Http404 for what no form offers.
+    """
+    names = judge_names(study, rubric)
+    ticked = {int(one) if one.isascii() and one.isdigit() and len(one) < 10 else 0 for one in given.getlist("judge")}
+    told = []
+    if ticked - set(names):
+        told.append(_("A judge that you ticked has judged no answer of this study by this rubric, and is left out."))
+    asked = {
+        "basis": Basis.of(ticked & set(names)).key,
+        "people": given.get("people", ""),
+        "runs": given.get("runs", ""),
+    }
+    try:
+        chosen = chosen_of(given=asked, study=study, instrument=instrument, rubric=rubric)
+    except Http404:  # whom the other judges could not be asked about
+        chosen = chosen_of(given=asked | {"people": ""}, study=study, instrument=instrument, rubric=rubric)
+        if asked["people"] != TEST_SIDE:
+            told.append(_("People are now: %(people)s.") % {"people": chosen.people_name})
+    return Sent(chosen, tuple(told))
 
 
 def default_choice(instrument: Instrument) -> Chosen:
     """Rater labels, all people, the mean over runs. No query."""
     everybody = Option(ALL, _("all counted participants"))
     raters = basis_name(RATERS, {})
-    return Chosen(Choice(), raters, everybody.name, None, (Option(RATERS_KEY, raters),), (everybody,))
+    return Chosen(Choice(), raters, everybody.name, None, (everybody,))
 
 
 def with_runs(chosen: Chosen, runs: Runs) -> Chosen:
@@ -122,14 +158,6 @@ def basis_name(basis: Basis, names: Mapping[int, str]) -> str:
     if basis.is_raters:
         return _("labels of the raters")
     return " + ".join(names[judge] for judge in basis.judges)
-
-
-def _bases(chosen: Basis, names: Mapping[int, str]) -> tuple[Option, ...]:
-    """The raters, every judge alone, and the set that is chosen where it is one. A set is written into the address."""
-    found = [RATERS, *(Basis((judge,)) for judge in names)]
-    if chosen not in found:
-        found.append(chosen)
-    return tuple(Option(basis.key, basis_name(basis, names)) for basis in found)
 
 
 def _people(instrument: Instrument) -> tuple[Option, ...]:

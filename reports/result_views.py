@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from corpus.models import Complexity, Instrument
 from reports.captions import caption, differences
-from reports.choice import chosen_of
+from reports.choice import chosen_of, sent_of
 from reports.contrast_tables import breakdown_with_bands, by_criterion, contrast_rows, contrasts, worst_stimuli
 from reports.dashboard import outside_words
 from reports.figure_set import FIGURES
@@ -84,6 +86,8 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
     instruments, instrument = instrument_shown(study, request)
     if instrument is None:
         return render(request, "reports/results.html", {"study": study})
+    if "form" in request.GET:
+        return _sent(request, study, instrument)
     found = current_results(study, instrument, request.GET.dict())
     ranked, n_models = worst_stimuli(found)
     context = {
@@ -107,6 +111,15 @@ def results(request: SignedIn, slug: str) -> HttpResponse:
         "differences": differences(found),
     }
     return render(request, "reports/results.html", context)
+
+
+def _sent(request: SignedIn, study: Study, instrument: Instrument) -> HttpResponse:
+    """To the address that stands for what the form says: it names a set of judges once, and can be passed on."""
+    sent = sent_of(given=request.GET, study=study, instrument=instrument, rubric=rubric_of(instrument))
+    for words in sent.told:
+        messages.warning(request, words)
+    query = urlencode({"instrument": instrument.pk, **sent.chosen.choice.query})
+    return redirect(f"{reverse('results', args=[study.slug])}?{query}")
 
 
 @login_required

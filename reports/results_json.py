@@ -6,6 +6,7 @@ from rest_framework import serializers
 
 from corpus.models import Complexity, Respondent
 from reports.captions import differences
+from reports.panel import Member
 from reports.selectors import Results, Row, people_outside
 from scoring.formula import Bounds, Group, MeanInterval, ModelScore, PeopleScore, Score, StimulusMean
 from studies.api import StudyRowSerializer
@@ -76,10 +77,20 @@ class ResultRowSerializer(serializers.Serializer):
     stimuli = StimulusResultSerializer(many=True)
 
 
+class AutomaticJudgeSerializer(serializers.Serializer):
+    id = serializers.IntegerField(source="pk", help_text="its number in `basis`")
+    name = serializers.CharField()
+    criteria = serializers.SerializerMethodField(help_text="codes of those that it has judged")
+
+    def get_criteria(self, row: Member) -> list[str]:
+        return [criterion.code for criterion in row.criteria]
+
+
 class ResultsSerializer(StudyRowSerializer):
     instrument = serializers.SlugField()
     instrument_version = serializers.IntegerField()
     basis = serializers.CharField(help_text="whose labels are used: rater_labels, or judges and their numbers")
+    judges = AutomaticJudgeSerializer(many=True, help_text="automatic judges that a basis can be made of")
     people = serializers.CharField(help_text="which people: all, test (the test side of a split) or from:NAME")
     criteria = serializers.ListField(child=serializers.CharField(), help_text="codes of those in the score")
     n_pilot = serializers.IntegerField(help_text="sittings of people that only tried it out: in no row")
@@ -99,6 +110,7 @@ def results_document(results: Results) -> dict[str, Any]:
         "instrument": results.instrument.slug,
         "instrument_version": results.instrument.version,
         "basis": "rater_labels" if results.chosen.choice.basis.is_raters else results.chosen.choice.basis.key,
+        "judges": results.chosen.judges,
         "people": results.chosen.choice.people,
         "criteria": criteria,
         **{f"n_{standing}": outside.get(standing, 0) for standing in ("pilot", "excluded", "withdrawn")},

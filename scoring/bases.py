@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from django.db import connection
 from django.db.models import Q
 
 from scoring.models import Judge, Judgement, Round
@@ -75,3 +76,24 @@ def automatic_judges(
         said = said.filter(round__rubric=rubric_id)
     found = Judge.objects.filter(pk__in=said.values("judge"))
     return dict(found.order_by("pk").values_list("pk", "kind"))
+
+
+# A look into an index for each judge and criterion, instead of a pass over all that they have said.
+JUDGED = """
+SELECT who.id, criterion.id FROM unnest(%s::bigint[]) AS who(id) CROSS JOIN scoring_criterion AS criterion
+WHERE criterion.rubric_id = %s AND criterion.kind = 'judged' AND EXISTS (
+    SELECT 1 FROM scoring_judgement AS said JOIN scoring_round AS round ON round.id = said.round_id
+    WHERE said.judge_id = who.id AND said.criterion_id = criterion.id AND said.retracted_at IS NULL
+        AND round.study_id = %s AND round.purpose = 'automatic'
+)
+"""
+
+
+def criteria_by_judge(study_id: int, rubric_id: int, judges: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Which of the rubric's judged criteria each of these automatic judges has judged in the study. One query."""
+    found: dict[int, set[int]] = {judge: set() for judge in judges}
+    with connection.cursor() as cursor:
+        cursor.execute(JUDGED, [list(found), rubric_id, study_id])
+        for judge, criterion in cursor.fetchall():
+            found[judge].add(criterion)
+    return {judge: frozenset(criteria) for judge, criteria in found.items()}

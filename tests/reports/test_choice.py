@@ -124,3 +124,112 @@ def test_the_api_takes_the_same_choice(bare):
     assert other["basis"] == f"judges-{judge}"
     assert other["rows"][0]["cuts"][0]["mean"]["score"] == 3
     assert client.get("/api/v1/studies/ours/results/?basis=judges-77").status_code == 404
+
+
+# --- sets of judges ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def three(bare):
+    """One person; a judge of each criterion, of which the last says no, and a fourth that judges all of them."""
+    bare.sitting("P", RIGHT)
+    bare.sitting("Q", RIGHT, source_label="second")
+    rules_apply(study=bare.cast.study, rubric=bare.rubric)
+    keys = [f"{who}/{number}" for who in "PQ" for number in (1, 2, 3)]
+    judges = [
+        automatic(bare, {key: {code: value} for key in keys})
+        for code, value in [("grammatical", 1), ("logical", 1), ("order", 0)]
+    ]
+    return bare, [*judges, automatic(bare, {key: LIKED for key in keys}, kind="model")]
+
+
+def sent(built: Built, query: str):
+    return built.cast.client(built.cast.alice).get(reverse("results", args=["ours"]) + f"?form=1&{query}", follow=True)
+
+
+def test_the_form_makes_a_set_of_one_judge_for_each_criterion(three):
+    built, judges = three
+    response = sent(built, "&".join(f"judge={judge}" for judge in judges[2::-1]))
+    key = "judges-" + "-".join(map(str, judges[:3]))
+    (address, status) = response.redirect_chain[-1]
+    assert status == 302 and f"basis={key}" in address and "form=" not in address
+    assert response.context["results"].people.scores[0].mean.value == 3
+    boxes = [(one.pk, one.is_chosen, [c.code for c in one.criteria]) for one in response.context["chosen"].judges]
+    assert boxes == [
+        (judges[0], True, ["grammatical"]),
+        (judges[1], True, ["logical"]),
+        (judges[2], True, ["order"]),
+        (judges[3], False, ["grammatical", "logical", "order"]),
+    ]
+    caption = response.context["figures"]["figure1"]["caption"][0]
+    assert caption == (
+        f"Basis: classifier {judges[0]} + classifier {judges[1]} + classifier {judges[2]}. By criterion: "
+        f"grammatical: classifier {judges[0]}; logical: classifier {judges[1]}; order: classifier {judges[2]}."
+    )
+
+
+def test_of_two_judges_who_differ_the_answer_is_undecided_and_that_is_said(three):
+    built, judges = three
+    response = sent(built, f"judge={judges[2]}&judge={judges[3]}")
+    panel = {bench.criterion.code: (len(bench.names), bench.words) for bench in response.context["chosen"].panel}
+    assert panel["grammatical"] == (1, "") and panel["order"][0] == 2
+    assert "split in halves the answer is undecided" in response.content.decode()
+    assert response.context["results"].people.scores[0].mean.value is None
+
+
+def test_a_set_that_leaves_a_criterion_out_says_so(three):
+    built, judges = three
+    text = sent(built, f"judge={judges[0]}&judge={judges[1]}").content.decode()
+    assert "no judge of this set has judged it, so no answer has a score" in text
+
+
+def test_none_ticked_is_the_raters(three):
+    built, _judges = three
+    response = sent(built, "people=from:second&runs=majority")
+    assert response.context["chosen"].choice == Choice(people="from:second", runs="majority")
+    assert response.context["chosen"].panel == ()
+
+
+@pytest.mark.parametrize("wrong", ["999", "x", "-1", "²", "99999999999"])
+def test_a_judge_that_has_judged_nothing_is_left_out_in_words(three, wrong):
+    built, judges = three
+    response = sent(built, f"judge={judges[0]}&judge={wrong}")
+    assert response.context["chosen"].choice.basis.judges == (judges[0],)
+    assert "has judged no answer of this study by this rubric" in response.content.decode()
+
+
+def test_a_classifier_chosen_in_the_form_changes_the_people(three):
+    built, judges = three
+    study = built.cast.study
+    split = Split.objects.create(study=study, seed=1, people_hash="x")
+    split.sides.create(respondent=Sitting.objects.first().respondent, trains=False)
+    Classifier.objects.create(
+        judge_id=judges[0], study=study, rubric=built.rubric, split=split, title="Baseline", recipe="baseline"
+    )
+    response = sent(built, f"judge={judges[0]}&people=from:second")
+    assert response.context["chosen"].choice.people == "test"
+    assert "People are now: test side of the split." in response.content.decode()
+    # And back: the raters know no test side.
+    assert sent(built, "people=test").context["chosen"].choice == Choice()
+
+
+def test_the_form_of_what_is_no_run_is_not_found(three):
+    assert sent(three[0], "runs=best").status_code == 404
+
+
+def test_the_form_is_closed_to_strangers_and_to_who_rates(three):
+    built, judges = three
+    address = reverse("results", args=["ours"]) + f"?form=1&judge={judges[0]}"
+    assert built.cast.client(built.cast.bob).get(address).status_code == 404
+    assert built.cast.client(built.cast.rita).get(address).status_code == 404
+
+
+def test_the_api_names_the_judges_of_a_set(three):
+    built, judges = three
+    client = APIClient()
+    client.force_authenticate(built.cast.alice)
+    key = "judges-" + "-".join(map(str, judges[:3]))
+    found = client.get(f"/api/v1/studies/ours/results/?basis={key}").json()
+    assert found["basis"] == key
+    assert found["judges"][0] == {"id": judges[0], "name": f"classifier {judges[0]}", "criteria": ["grammatical"]}
+    assert len(found["judges"]) == 4

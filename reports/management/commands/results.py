@@ -7,7 +7,7 @@ from django.http import Http404
 from django.utils import translation
 
 from corpus.models import Instrument
-from reports.choice import ALL, chosen_of
+from reports.choice import ALL, chosen_of, judge_names
 from reports.csvfile import stream
 from reports.figure_set import FIGURES
 from reports.figures import compiled, drawn
@@ -69,8 +69,10 @@ class Command(BaseCommand):
         try:
             chosen = chosen_of(given=given, study=study, instrument=instrument, rubric=rubric)
         except Http404 as error:
+            known = "".join(f"\n  {pk}  {name}" for pk, name in judge_names(study, rubric).items())
             raise CommandError(
                 f"The study has no such basis or people: {options['basis']}, {options['people'] or ALL}."
+                + (f" Automatic judges that a basis can be made of:{known}" if known else "")
             ) from error
         return results_of(study=study, instrument=instrument, rubric=rubric, chosen=chosen)
 
