@@ -16,10 +16,10 @@ from studies.models import Study
 
 DIFFER, UNSURE, EITHER, LEAST = "differ", "unsure", "either", "least"
 KINDS = {
-    DIFFER: _("those on which automatic judges differ"),
-    UNSURE: _("those of which one of them is unsure"),
-    EITHER: _("those on which they differ or of which one is unsure"),
-    LEAST: _("those of which they are the least sure"),
+    DIFFER: _("they differ"),
+    UNSURE: _("one of them is unsure"),
+    EITHER: _("they differ or one is unsure"),
+    LEAST: _("the least sure ones"),
 }
 SURE_BELOW = 0.7
 

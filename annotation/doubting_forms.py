@@ -24,7 +24,7 @@ SILENT = {
 
 
 def silent_words(error: JudgesSilentError) -> str:
-    return f"{SILENT[error.reason]} {gettext('Nothing was opened.')}"
+    return str(SILENT[error.reason]) + " " + gettext("Nothing was opened.")
 
 
 class DoubtForm(StyledForm):
@@ -77,7 +77,7 @@ class DoubtForm(StyledForm):
     def doubt_check(self, data: dict[str, Any]) -> None:
         kind = data.get("doubt")
         if kind and not self._judges:
-            self.add_error("doubt", f"{NOT_JUDGED} {gettext('Nothing was opened.')}")
+            self.add_error("doubt", str(NOT_JUDGED) + " " + gettext("Nothing was opened."))
         if kind and data.get("with_refusals"):
             self.add_error("with_refusals", gettext("Automatic judges do not judge refusals: none is among these."))
         if kind == LEAST and "least_sure" not in self.errors and not data.get("least_sure"):

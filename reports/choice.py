@@ -65,6 +65,11 @@ class Chosen:
     panel: tuple[Bench, ...] = ()  # who of the basis judges what, where it is not the raters
 
     @property
+    def needs_words(self) -> bool:
+        """Several judges, or one who leaves a criterion out: the name of the basis does not say who judges what."""
+        return len(self.choice.basis.judges) > 1 or any(bench.words for bench in self.panel)
+
+    @property
     def query(self) -> str:
         return urlencode(self.choice.query)
 
