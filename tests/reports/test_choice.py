@@ -140,7 +140,7 @@ def three(bare):
         automatic(bare, {key: {code: value} for key in keys})
         for code, value in [("grammatical", 1), ("logical", 1), ("order", 0)]
     ]
-    return bare, [*judges, automatic(bare, {key: LIKED for key in keys}, kind="model")]
+    return bare, [*judges, automatic(bare, dict.fromkeys(keys, LIKED), kind="model")]
 
 
 def sent(built: Built, query: str):
