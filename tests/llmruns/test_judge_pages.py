@@ -88,6 +88,9 @@ def test_it_works(
     page = client.get(reverse("judging_detail", args=["ours", judging.pk]))
     assert page.status_code == 200 and page.context["progress"].judged == 3
     assert "3 of 3 answers are settled." in page.content.decode()
+    differ = reverse("campaign_new", args=["ours"]) + "?doubt=differ"
+    assert f'href="{differ}"' in page.content.decode()
+    assert client.get(differ).context["form"]["doubt"].value() == "differ"
     listed = client.get(reverse("judging_list", args=["ours"]))
     assert [(row.settled, row.answers) for row in listed.context["rows"]] == [(3, 3)]
     log = client.get(reverse("call_log", args=["ours"]) + f"?judging={judging.pk}")
