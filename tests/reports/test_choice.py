@@ -183,6 +183,14 @@ def test_a_set_that_leaves_a_criterion_out_says_so(three):
     assert "no judge of this set has judged it, so no answer has a score" in text
 
 
+def test_narrowing_the_answers_behind_a_number_keeps_the_set(three):
+    built, judges = three
+    key = f"judges-{judges[0]}-{judges[1]}"
+    text = page(built, f"basis={key}&runs=majority", "result_answers").content.decode()
+    assert f'<input type="hidden" name="basis" value="{key}">' in text
+    assert '<input type="hidden" name="runs" value="majority">' in text
+
+
 def test_none_ticked_is_the_raters(three):
     built, _judges = three
     response = sent(built, "people=from:second&runs=majority")
