@@ -261,6 +261,7 @@ class Job(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
     started_at = models.DateTimeField(null=True)
     finished_at = models.DateTimeField(null=True)
+    deaths = models.PositiveSmallIntegerField(default=0)  # how often in a row a worker died soon after it had begun
 
     class Meta:
         abstract = True
@@ -289,6 +290,10 @@ class Classifier(Job):
     metrics = models.JSONField(default=dict)  # of the training; figures on test answers are Evaluations
     weights_hash = models.CharField(max_length=64, blank=True)
     withdrawn = models.PositiveIntegerField(default=0)  # people it learned from who have taken their answers back since
+    # Since when it judges new answers as they come; null: only when asked. Then why it was switched off, if by itself.
+    arrival_since = models.DateTimeField(null=True)
+    arrival_problem = models.CharField(max_length=40, blank=True)  # a code of scoring.classifiers.problems
+    arrival_problem_detail = models.JSONField(default=dict)
 
     class Meta:
         constraints = [
@@ -302,6 +307,10 @@ class Classifier(Job):
                 name="classifier_finished_has_weights",
             ),
             models.CheckConstraint(condition=~Q(state="failed") | ~Q(problem=""), name="classifier_failed_says_why"),
+            models.CheckConstraint(
+                condition=Q(arrival_since__isnull=True) | Q(state="finished", arrival_problem=""),
+                name="classifier_on_arrival_is_finished",
+            ),
         ]
 
     def __str__(self) -> str:
@@ -347,6 +356,7 @@ class Application(Job):
     classifier = models.ForeignKey(Classifier, on_delete=models.PROTECT, related_name="applications")
     round = models.ForeignKey(Round, on_delete=models.PROTECT, related_name="applications")
     truncated = models.PositiveIntegerField(default=0)  # answers longer than the model reads: judged by their beginning
+    on_arrival = models.BooleanField(default=False)  # nobody asked for it but the wish to judge answers as they come
 
     class Meta:
         constraints = [

@@ -1,20 +1,29 @@
 """What the workers of queue `ml` do. A message carries an id; the rest is in the database."""
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
+import psycopg
 import structlog
 from celery import shared_task
 from celery.signals import worker_ready
 from django.db import Error, connection
+from django.utils import timezone
 
 from scoring.classifiers.applying import application_work
+from scoring.classifiers.arrival import arrivals_look
 from scoring.classifiers.evaluating import classifier_evaluate
+from scoring.classifiers.jobs import is_held, jobs_held
 from scoring.classifiers.problems import ClassifierError
-from scoring.classifiers.queue import application_enqueue, classifier_enqueue
+from scoring.classifiers.queue import QUEUE, application_enqueue, classifier_enqueue
 from scoring.classifiers.training import classifier_work
 from scoring.models import UNFINISHED, Application, Classifier, JobState
+
+LOOK_EVERY = 15.0  # seconds between looks for lost work and for new answers
+SETTLED = timedelta(seconds=10)
 
 log = structlog.get_logger(__name__)
 
@@ -59,25 +68,53 @@ def _alone(work: Callable[[int], bool], pk: int) -> None:
     finally:
         _one_at_a_time.release()
         if worked:
-            unfinished_enqueue([JobState.QUEUED])
+            waiting_enqueue()
 
 
-def unfinished_enqueue(states: Sequence[str]) -> None:
-    for classifier_id in Classifier.objects.filter(state__in=states).values_list("pk", flat=True):
+def waiting_enqueue() -> None:
+    for classifier_id in Classifier.objects.filter(state=JobState.QUEUED).values_list("pk", flat=True):
         classifier_enqueue(classifier_id)
-    for application_id in Application.objects.filter(state__in=states).values_list("pk", flat=True):
+    for application_id in Application.objects.filter(state=JobState.QUEUED).values_list("pk", flat=True):
         application_enqueue(application_id)
 
 
-@worker_ready.connect
-def unfinished_look_for(**_: Any) -> None:
-    """Celery's hook at a worker's start: what waited for it, or was in the hands of one that died, is put in again.
+def lost_enqueue(*, settled: timedelta = SETTLED) -> None:
+    """What runs without its lock has lost its worker; what waits although this worker is free has lost its message.
 
-    What somebody else is at, is left alone by whoever takes the message.
+    What was asked for a moment ago is left alone: whoever asked may be about to do it himself. Four queries.
     """
-    try:
-        unfinished_enqueue(UNFINISHED)
-    except Error as error:
-        log.warning("classifiers_not_looked_for", error=type(error).__name__)
-    finally:
-        connection.close()
+    if _one_at_a_time.locked():
+        return
+    unfinished = {"state__in": UNFINISHED, "created_at__lte": timezone.now() - settled}
+    held = jobs_held(Classifier)
+    for pk in Classifier.objects.filter(**unfinished).values_list("pk", flat=True):
+        if not is_held(held, pk):
+            classifier_enqueue(pk)
+    held = jobs_held(Application)
+    for pk in Application.objects.filter(**unfinished).values_list("pk", flat=True):
+        if not is_held(held, pk):
+            application_enqueue(pk)
+
+
+@worker_ready.connect
+def unfinished_look_for(sender: Any = None, **_: Any) -> None:
+    """Celery's hook at a worker's start, for those of queue `ml`: from then on they look into the database themselves.
+
+    For what waited for them, for what was in the hands of one that died, and for new answers.
+    """
+    if sender is not None and QUEUE in sender.app.amqp.queues.consume_from:
+        threading.Thread(target=_look, name="luria-classifiers", daemon=True).start()
+
+
+def _look() -> None:
+    settled = timedelta(0)  # at the start everything
+    while True:
+        try:
+            lost_enqueue(settled=settled)
+            arrivals_look()
+            settled = SETTLED
+        except (Error, psycopg.Error) as error:
+            log.warning("classifiers_not_looked_for", error=type(error).__name__)
+        finally:
+            connection.close()
+        time.sleep(LOOK_EVERY)

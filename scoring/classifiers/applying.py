@@ -48,7 +48,9 @@ def own_round(classifier: Classifier) -> Round:
 
 
 @transaction.atomic
-def application_create(*, classifier: Classifier, actor: User | None, enqueue: bool = True) -> Application:
+def application_create(
+    *, classifier: Classifier, actor: User | None, enqueue: bool = True, on_arrival: bool = False
+) -> Application:
     """Ask for it; where it is being done already, that one. Raises ClassifierError not_finished, round_closed."""
     locked = (
         Classifier.objects.select_for_update(of=("self",))
@@ -62,8 +64,9 @@ def application_create(*, classifier: Classifier, actor: User | None, enqueue: b
         round_ = own_round(locked)
         if round_.closed_at is not None:
             raise ClassifierError("round_closed")
-        known = Application.objects.create(classifier=locked, round=round_, created_by=actor)
-        audit_record(actor=actor, study=locked.study, action="application_create", target=known)
+        known = Application.objects.create(classifier=locked, round=round_, created_by=actor, on_arrival=on_arrival)
+        detail = {"on_arrival": on_arrival}
+        audit_record(actor=actor, study=locked.study, action="application_create", target=known, detail=detail)
     pk = known.pk
     if enqueue:
         transaction.on_commit(lambda: application_enqueue(pk))

@@ -8,6 +8,7 @@ the number of the attempt keeps the older one from writing.
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Any, TypeVar
 
 from django.db import Error, connection, transaction
@@ -22,6 +23,14 @@ from studies.services import audit_record
 J = TypeVar("J", Classifier, Application)
 LOCKS = {Classifier: 0x4C554341, Application: 0x4C554342}  # "LUCA", "LUCB": the first half of the locks' names
 SHOWN_EVERY = 1.0  # seconds between writes of the progress
+SOON = timedelta(minutes=10)  # a worker that dies so soon after it has begun may have died of the job itself
+MOST_DEATHS = 4  # of that kind in a row; fewer than the launcher lets a program end within a minute
+
+HELD = """
+SELECT objid::bigint FROM pg_locks
+WHERE locktype = 'advisory' AND classid = %s AND objsubid = 2 AND granted
+AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+"""
 
 
 @contextmanager
@@ -47,12 +56,37 @@ def job_lock(model: type[J], pk: int) -> Iterator[bool]:
 def job_claim(model: type[J], pk: int) -> int | None:
     """Begin, or go on where somebody was killed: the number of the attempt; None where there is nothing to do.
 
-    For whoever holds the job's lock. One query, two where there is something.
+    For whoever holds the job's lock: what runs then has lost its worker. Where that came soon, several times in a row,
+    the job is given up, since it may be what kills them (most often by taking all memory). Up to five queries.
     """
+    now = timezone.now()
+    left = model.objects.filter(pk=pk, state=JobState.RUNNING)
+    left.filter(started_at__gt=now - SOON).update(deaths=F("deaths") + 1)
+    left.filter(started_at__lte=now - SOON).update(deaths=0)
+    if left.filter(deaths__gte=MOST_DEATHS).update(
+        state=JobState.FAILED,
+        problem="worker_died",
+        problem_detail={"times": str(MOST_DEATHS)},
+        finished_at=now,
+        deaths=0,
+    ):
+        return None
     taken = model.objects.filter(pk=pk, state__in=UNFINISHED).update(
-        state=JobState.RUNNING, attempt=F("attempt") + 1, started_at=timezone.now(), problem="", problem_detail={}
+        state=JobState.RUNNING, attempt=F("attempt") + 1, started_at=now, problem="", problem_detail={}
     )
     return model.objects.values_list("attempt", flat=True).get(pk=pk) if taken else None
+
+
+def jobs_held(model: type[J]) -> set[int]:
+    """The second halves of the names of the locks that somebody holds now. One query; see `is_held`."""
+    with connection.cursor() as cursor:
+        cursor.execute(HELD, [LOCKS[model]])
+        return {number for (number,) in cursor.fetchall()}
+
+
+def is_held(held: set[int], pk: int) -> bool:
+    """Whether somebody is at this job, told from the locks that are held."""
+    return pk % 2**31 in held
 
 
 class JobProgress:
@@ -78,11 +112,19 @@ def job_fail(model: type[J], pk: int, attempt: int, error: BaseException) -> Non
     """Say why it failed. Whatever was there before (an earlier classifier, judgements made) stays as it is."""
     if isinstance(error, ClassifierError):
         code, detail = error.code, {name: str(value) for name, value in error.detail.items()}
+    elif _is_out_of_memory(error):
+        code, detail = "out_of_memory", {}
     else:
         code, detail = "unforeseen", {"error": type(error).__name__}
     model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING).update(
         state=JobState.FAILED, problem=code, problem_detail=detail, finished_at=timezone.now()
     )
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """PyTorch says so by an error of its own for a graphics card, and by words for the processor."""
+    said = "can't allocate memory" in str(error) or type(error).__name__ == "OutOfMemoryError"
+    return isinstance(error, MemoryError) or said
 
 
 @transaction.atomic

@@ -46,6 +46,13 @@ MESSAGES = {
     "file_unreadable": _("%(file)s cannot be used: %(error)s."),
     "not_finished": _("This classifier has not finished its training."),
     "round_closed": _("The classifier's round is closed: it takes no more judgements."),
+    "worker_died": _(
+        "The worker died %(times)s times in a row soon after it had begun, perhaps for want of memory. Free some "
+        "memory, or choose a smaller base model, and start it again."
+    ),
+    "out_of_memory": _(
+        "The memory was not enough. Free some memory, or choose a smaller base model, and start it again."
+    ),
     "unforeseen": _("Something that was not foreseen stopped it (%(error)s). The worker's log has the detail."),
 }
 

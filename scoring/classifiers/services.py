@@ -108,7 +108,7 @@ def classifier_restart(*, classifier: Classifier, actor: User | None, enqueue: b
     """Train again after a failure or a cancellation, or send for a worker again. False: it has been trained."""
     open_again = [JobState.FAILED, JobState.CANCELLED, JobState.QUEUED, JobState.RUNNING]
     stopped = Classifier.objects.filter(pk=classifier.pk, state__in=[JobState.FAILED, JobState.CANCELLED]).update(
-        state=JobState.QUEUED, problem="", problem_detail={}, finished_at=None, done=0, total=0
+        state=JobState.QUEUED, problem="", problem_detail={}, finished_at=None, done=0, total=0, deaths=0
     )
     if stopped:
         audit_record(actor=actor, study=classifier.study, action="classifier_restart", target=classifier)
