@@ -1,5 +1,7 @@
 """Pages of classifiers: train one, watch it, see what it is worth, let it judge."""
 
+from typing import Any
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -14,11 +16,12 @@ from reports.classifier_selectors import classifiers_of, comparison_of, figures_
 from reports.classifying import same_person
 from scoring.classifiers import recipes
 from scoring.classifiers.applying import application_create
-from scoring.classifiers.jobs import job_cancel
+from scoring.classifiers.arrival import arrival_of, arrival_switch, arrived_count, judged_last, judging_stop
+from scoring.classifiers.jobs import is_held, job_cancel, jobs_held
 from scoring.classifiers.problems import ClassifierError, problem_text
 from scoring.classifiers.services import classifier_create, classifier_restart, held_out_choose, split_ensure
 from scoring.classifiers.study_data import judged_criteria
-from scoring.models import UNFINISHED, Classifier, JobState
+from scoring.models import UNFINISHED, Application, Classifier, JobState
 from scoring.services import paper_rubric
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
@@ -99,23 +102,55 @@ def classifier(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "application": application,
         "application_problem": application and problem_text(application.problem, application.problem_detail),
         "moving": shown.state in UNFINISHED or (application is not None and application.state in UNFINISHED),
+        "is_left": _is_left(shown) or (application is not None and _is_left(application)),
         "figures": figures_of(shown) if shown.state == JobState.FINISHED else [],
         "n_train": sum(trains),
         "n_test": len(trains) - sum(trains),
         "limit": recipes.LIMITS[shown.recipe],
+        **(_arrival(shown) if shown.state == JobState.FINISHED else {}),
     }
     return render(request, "reports/classifier.html", context)
+
+
+def _is_left(job: Classifier | Application) -> bool:
+    """Whether it is in the hands of a worker that has died."""
+    return job.state == JobState.RUNNING and not is_held(jobs_held(type(job)), job.pk)
+
+
+def _arrival(shown: Classifier) -> dict[str, Any]:
+    """What the page says of new answers. Three queries."""
+    arrival = arrival_of(shown)
+    return {
+        "arrival": arrival,
+        "is_on": arrival.is_on and not arrival.gives_up,  # a worker writes it down at its next look
+        "arrival_problem": problem_text(arrival.problem, arrival.detail),
+        "n_waiting": arrived_count(shown),
+        "judged_last": judged_last(shown),
+    }
 
 
 @login_required
 @require_POST
 def classifier_stop(request: SignedIn, slug: str, pk: int) -> HttpResponse:
     shown = _classifier(unblinded_study(request.user, slug), pk)
-    running = shown.applications.filter(state__in=UNFINISHED).first()
     if job_cancel(job=shown, actor=request.user):
         messages.success(request, _("Stopped. Nothing of this training is kept."))
-    elif running is not None and job_cancel(job=running, actor=request.user):
-        messages.success(request, _("Stopped. What it has judged stays."))
+    elif judging_stop(classifier=shown, actor=request.user):
+        was_on = shown.arrival_since is not None
+        also = _("Stopped. What it has judged stays. New answers are not judged by themselves any more.")
+        messages.success(request, also if was_on else _("Stopped. What it has judged stays."))
+    return redirect("classifier", slug, pk)
+
+
+@login_required
+@require_POST
+def classifier_arrival(request: SignedIn, slug: str, pk: int) -> HttpResponse:
+    """Judge new answers as they come, or only when asked."""
+    shown = _classifier(unblinded_study(request.user, slug), pk)
+    try:
+        arrival_switch(classifier=shown, actor=request.user, on=request.POST.get("on") == "1")
+    except ClassifierError as error:
+        messages.error(request, str(error))
     return redirect("classifier", slug, pk)
 
 

@@ -86,6 +86,11 @@ urlpatterns = [
         name="judge_comparison_csv",
     ),
     path("studies/<slug:slug>/judges/split/", judge_comparison_views.judge_split, name="judge_split"),
+    path(
+        "studies/<slug:slug>/classifiers/<int:pk>/arrival/",
+        classifier_views.classifier_arrival,
+        name="classifier_arrival",
+    ),
     path("studies/<slug:slug>/exports/", export_views.exports, name="exports"),
     path("studies/<slug:slug>/exports/<str:name>.csv", export_views.export_file, name="export_file"),
     # What model judges are called, a layer beside that of the campaigns knows: it is handed in here.

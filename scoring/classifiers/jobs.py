@@ -21,7 +21,8 @@ from studies.models import User
 from studies.services import audit_record
 
 J = TypeVar("J", Classifier, Application)
-LOCKS = {Classifier: 0x4C554341, Application: 0x4C554342}  # "LUCA", "LUCB": the first half of the locks' names
+# The first half of the locks' names: "LUCA" and "LUCB".
+LOCKS: dict[type[Classifier] | type[Application], int] = {Classifier: 0x4C554341, Application: 0x4C554342}
 SHOWN_EVERY = 1.0  # seconds between writes of the progress
 SOON = timedelta(minutes=10)  # a worker that dies so soon after it has begun may have died of the job itself
 MOST_DEATHS = 4  # of that kind in a row; fewer than the launcher lets a program end within a minute
@@ -77,7 +78,7 @@ def job_claim(model: type[J], pk: int) -> int | None:
     return model.objects.values_list("attempt", flat=True).get(pk=pk) if taken else None
 
 
-def jobs_held(model: type[J]) -> set[int]:
+def jobs_held(model: type[Classifier] | type[Application]) -> set[int]:
     """The second halves of the names of the locks that somebody holds now. One query; see `is_held`."""
     with connection.cursor() as cursor:
         cursor.execute(HELD, [LOCKS[model]])

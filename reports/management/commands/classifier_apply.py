@@ -1,4 +1,5 @@
 import csv
+from argparse import BooleanOptionalAction
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from reports.management.classifier_options import Ticker, classifiers_of, file_options, file_read, study_of
 from scoring.classifiers import recipes
 from scoring.classifiers.applying import application_create, application_work
+from scoring.classifiers.arrival import arrival_switch, arrived_count
 from scoring.classifiers.problems import ClassifierError, problem_text
-from scoring.models import JobState
+from scoring.models import Classifier, JobState
 
 
 class Command(BaseCommand):
@@ -19,6 +21,11 @@ class Command(BaseCommand):
         parser.add_argument("classifier", help="its number in the study, or its folder")
         parser.add_argument("--study", help="slug of the study whose answers are judged")
         parser.add_argument("--queue", action="store_true", help="with --study: leave it to the workers")
+        parser.add_argument(
+            "--on-arrival",
+            action=BooleanOptionalAction,
+            help="with --study: let the workers judge new answers as they come from now on, or no more",
+        )
         parser.add_argument("--data", type=Path, help="CSV in UTF-8 with a header")
         parser.add_argument("--out", type=Path, help="with --data: the CSV to write")
         parser.add_argument("--bf16", action="store_true", help="half the precision: faster on newer processors")
@@ -32,6 +39,9 @@ class Command(BaseCommand):
 
     def _on_study(self, options: dict[str, Any]) -> None:
         for classifier in classifiers_of(study_of(options["study"]), options["classifier"]):
+            if options["on_arrival"] is not None:
+                self._switch(classifier, on=options["on_arrival"])
+                continue
             application = application_create(classifier=classifier, actor=None, enqueue=options["queue"])
             if options["queue"]:
                 self.stdout.write(f"Application {application.pk} of classifier {classifier.pk} waits for a worker.")
@@ -47,6 +57,12 @@ class Command(BaseCommand):
                 f"Classifier {classifier.pk}: {application.total} answers judged, "
                 f"{application.truncated} of them by their beginning only."
             )
+
+    def _switch(self, classifier: Classifier, *, on: bool) -> None:
+        arrival_switch(classifier=classifier, actor=None, on=on)
+        when = "as they come" if on else "when asked"
+        waiting = arrived_count(classifier)
+        self.stdout.write(f"Classifier {classifier.pk} judges new answers {when}; {waiting} of finished sittings wait.")
 
     def _on_file(self, options: dict[str, Any]) -> None:
         if options["data"] is None or options["out"] is None:
