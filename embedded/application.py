@@ -1,4 +1,4 @@
-"""The web server and the worker: how they start, as whom, and what Django's settings read."""
+"""The web server and the two workers: how they start, as whom, and what Django's settings read."""
 
 import os
 import signal
@@ -33,14 +33,33 @@ def web_program(place: Place, environment: dict[str, str], host: str, port: int)
 
 def worker_program(place: Place, environment: dict[str, str]) -> Program:
     """Stopped within 10 s: calls then still in flight are cut off, and are marked as possibly billed."""
-    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-P", "threads", "-c", "40"]
-    command += ["-Q", "default,llm,ml", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
-    return Program(
+    return _worker(
+        place,
         "worker",
-        command,
-        log=place.logs / "worker.log",
+        ["-Q", "default,llm", "-c", "40"],
         # Forty threads wait for replies; a task that has none to send or to record needs no connection.
-        environment={"DATABASE_POOL_SIZE": "8", **environment},
+        {"DATABASE_POOL_SIZE": "8", **environment},
+    )
+
+
+def ml_program(place: Place, environment: dict[str, str]) -> Program:
+    """Trains classifiers and lets them judge, in a process of its own: it takes processors and memory for hours, and
+    what it does to them must not reach the calls. Pages and calls come first, so it is nice. A second thread answers
+    messages while the first is at work. Stopped, it goes on after its last whole epoch at the next start."""
+    program = _worker(place, "ml", ["-Q", "ml", "-c", "2"], {"DATABASE_POOL_SIZE": "4", **environment})
+    program.niceness, program.stop_seconds = 10, 3
+    return program
+
+
+def _worker(place: Place, name: str, options: list[str], environment: dict[str, str]) -> Program:
+    command = [sys.executable, "-m", "celery", "-A", "config", "worker", "-P", "threads", *options]
+    command += ["-n", f"{name}@%h", "--without-gossip", "--without-mingle", "--loglevel", "INFO"]
+    return Program(
+        name,
+        command,
+        log=place.logs / f"{name}.log",
+        # The migrations have just run Django's checks. Once more they would load every page: a second and 60 MB.
+        environment={"CELERY_SKIP_CHECKS": "1", **environment},
         folder=place.repo,
         account=application_account(place),
         death_signal=signal.SIGKILL,  # SIGTERM would finish its tasks first, for minutes, without a database
@@ -48,7 +67,7 @@ def worker_program(place: Place, environment: dict[str, str]) -> Program:
 
 
 def application_account(place: Place) -> Account | None:
-    """Root's web server and worker run as the data's owner too, if it can reach the code and Python."""
+    """Root's web server and workers run as the data's owner too, if it can reach the code and Python."""
     account = place.account
     readable = (place.repo, Path(sys.prefix), Path(sys.base_prefix) / "bin")
     return account if account.is_other and all(may_enter(path, account) for path in readable) else None

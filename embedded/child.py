@@ -27,10 +27,12 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--parent", type=int, required=True)
     parser.add_argument("--death-signal", type=int, required=True)
+    parser.add_argument("--nice", type=int, default=0)
     parser.add_argument("--uid", type=int)
     parser.add_argument("--gid", type=int)
     parser.add_argument("command", nargs="+")
     options = parser.parse_args()
+    os.nice(options.nice)
     if options.uid is not None:
         os.setgroups([options.gid])
         os.setgid(options.gid)

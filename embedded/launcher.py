@@ -15,6 +15,7 @@ from embedded.application import (
     FIRST_PORT,
     application_account,
     application_environment,
+    ml_program,
     web_program,
     worker_program,
 )
@@ -123,8 +124,9 @@ class Launcher:
         return program.log.read_bytes()[before:].decode(errors="replace")
 
     def serve(self, path: str) -> int:
-        """Start worker and web server; the status that the page at `path` answers with."""
-        self.programs = [worker_program(self.place, self.environment), self.web_program()]
+        """Start workers and web server; the status that the page at `path` answers with."""
+        workers = [make(self.place, self.environment) for make in (worker_program, ml_program)]
+        self.programs = [*workers, self.web_program()]
         for program in self.programs:
             log_rotate(program.log)
             program.start()

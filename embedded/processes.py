@@ -33,12 +33,13 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     death_signal: signal.Signals = signal.SIGTERM
     stop_seconds: float = 10
+    niceness: int = 0  # how far others come first
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     def start(self) -> None:
         """Start in a session of its own: Ctrl-C reaches the launcher alone, and it orders the stop."""
         command = [sys.executable, "-I", "-S", str(CHILD), "--parent", str(os.getpid())]
-        command += ["--death-signal", str(int(self.death_signal))]
+        command += ["--death-signal", str(int(self.death_signal)), "--nice", str(self.niceness)]
         if self.account is not None and self.account.is_other:
             command += ["--uid", str(self.account.uid), "--gid", str(self.account.gid)]
         self.log.touch()

@@ -78,7 +78,9 @@ def _run(place: Place, started: float) -> int:
     try:
         say(f"Starting Luria. Data: {place.data}")
         if os.geteuid() == 0:
-            rest = "and so do web server and worker" if application_account(place) else "web server and worker as root"
+            rest = (
+                "and so do web server and workers" if application_account(place) else "web server and workers as root"
+            )
             say(f"  started by root: PostgreSQL and Valkey run as {place.account.name}, {rest}")
         state.leftovers_end(place, signals.pause)
         postgres.leftover_await(place, signals.pause)
@@ -89,7 +91,7 @@ def _run(place: Place, started: float) -> int:
             launcher.manage("migrate", "--no-input")
         with step("the built-in study"):
             links = links_of(launcher.manage("luria_setup"))
-        with step("web server and worker"):
+        with step("web server and workers"):
             status = launcher.serve(urlsplit(links.get("survey_url", "/")).path)
         if status >= 500:
             say(f"  the participants' page answers with an error ({status}):\n{log_end(place.logs / 'web.log')}")

@@ -1,12 +1,14 @@
 """docker-compose.yml is not run here, so it is read, and compared with what the settings read."""
 
+import os
 import re
 import shlex
 
 import pytest
 import yaml
 
-from embedded.paths import REPO
+from embedded.application import ml_program, worker_program
+from embedded.paths import REPO, Place, account_of
 
 SETTINGS = (REPO / "config" / "settings.py").read_text()
 READ = set(re.findall(r'\benv(?:\.\w+)?\(\s*"([A-Z_]+)"', SETTINGS))
@@ -38,7 +40,7 @@ def test_settings_are_found():
     assert {"SECRET_KEY", "DATABASE_URL", "BROKER_URL", "PUBLIC_URL"} <= REQUIRED <= READ
 
 
-@pytest.mark.parametrize("name", ["migrate", "web", "worker"])
+@pytest.mark.parametrize("name", ["migrate", "web", "worker", "ml"])
 def test_every_setting_is_given_and_none_is_invented(services, name):
     given = set(services[name]["environment"])
     assert READ - given == NOT_FOR_SERVERS
@@ -76,10 +78,23 @@ def test_parts_are_of_the_versions_that_are_tested(services):
     assert services["proxy"]["command"][-1] == "web:8000"
 
 
-def test_workers_take_the_queues_that_the_embedded_worker_takes(services):
-    embedded = (REPO / "embedded" / "application.py").read_text()
-    queues = services["worker"]["command"][services["worker"]["command"].index("-Q") + 1]
-    assert f'"{queues}"' in embedded
+@pytest.mark.parametrize(("name", "make"), [("worker", worker_program), ("ml", ml_program)])
+def test_workers_do_what_the_embedded_ones_do(services, tmp_path, name, make):
+    account = account_of(os.geteuid())
+    program = make(Place(REPO, tmp_path, tmp_path / "s", account), {})
+    words = program.command[program.command.index("celery") :]
+    for word in ("--without-gossip", "--without-mingle"):  # between several machines they may talk
+        words.remove(word)
+    nice = ["nice"] if program.niceness else []  # by 10 without a number
+    assert services[name]["command"] == [*nice, *words]
+    assert program.niceness in (0, 10)
+
+
+def test_every_queue_has_a_worker(services):
+    commands = [service["command"] for service in services.values() if "-Q" in service.get("command", [])]
+    taken = [queue for words in commands for queue in words[words.index("-Q") + 1].split(",")]
+    sent = set(re.findall(r'"queue": "(\w+)"', SETTINGS)) | {"default"}
+    assert sorted(taken) == sorted(sent)
 
 
 def test_dependencies_exist(services):

@@ -114,14 +114,17 @@ def test_data_and_servers_are_private(copy):
         assert child.net_connections("inet") == []
 
 
-def test_dead_worker_is_replaced_and_dead_postgres_ends_all(copy):
+def test_dead_workers_are_replaced_and_dead_postgres_ends_all(copy):
     launch = copy.up()
     launch.address()
-    worker = copy.child("worker")
-    worker.kill()
-    launch.wait_for("worker has ended unexpectedly")
-    launch.wait_for(r"Log: .*worker\.log")
-    assert wait_until(lambda: "worker" in _children(copy) and copy.child("worker").pid != worker.pid, SECONDS)
+    first = {name: copy.child(name) for name in ("worker", "ml")}
+    assert wait_until(lambda: first["ml"].nice() == 10, SECONDS) and first["worker"].nice() == 0
+    for name, process in first.items():
+        process.kill()
+        launch.wait_for(f"{name} has ended unexpectedly")
+        launch.wait_for(rf"Log: .*{name}\.log")
+        assert wait_until(lambda name=name, process=process: _is_another(copy, name, process), SECONDS)
+    assert wait_until(lambda: copy.child("ml").nice() == 10, SECONDS)
 
     copy.child("postgres").send_signal(signal.SIGQUIT)
     assert launch.wait() == 1
@@ -130,11 +133,11 @@ def test_dead_worker_is_replaced_and_dead_postgres_ends_all(copy):
     assert copy.processes() == []
 
 
-def _children(copy):
+def _is_another(copy, name, process):
     try:
-        return copy.child("worker") and ["worker"]
+        return copy.child(name).pid != process.pid
     except (AssertionError, KeyError, psutil.Error):
-        return []
+        return False
 
 
 def test_failing_setup_is_shown_and_stops_all(copy):
