@@ -10,9 +10,10 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from annotation.forms import RUBRIC_CHOICES
 from corpus.models import Stimulus
 from reports.classifier_forms import ClassifierForm
-from reports.classifier_selectors import classifiers_of, comparison_of, figures_of
+from reports.classifier_selectors import Compared, classifiers_of, comparison_of, figures_of
 from reports.classifying import same_person
 from scoring.classifiers import recipes
 from scoring.classifiers.applying import application_create
@@ -20,9 +21,9 @@ from scoring.classifiers.arrival import arrival_of, arrival_switch, arrived_coun
 from scoring.classifiers.jobs import is_held, job_cancel, jobs_held
 from scoring.classifiers.problems import ClassifierError, problem_text
 from scoring.classifiers.services import classifier_create, classifier_restart, held_out_choose, split_ensure
-from scoring.classifiers.study_data import judged_criteria
-from scoring.models import UNFINISHED, Application, Classifier, JobState
-from scoring.services import paper_rubric
+from scoring.classifiers.study_data import judged_criteria, rubrics_labelled
+from scoring.models import UNFINISHED, Application, Classifier, Criterion, JobState, Rubric
+from scoring.services import RUBRICS, paper_rubric
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
@@ -34,22 +35,36 @@ PAGE_SIZE = 50
 def classifier_list(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     page = Paginator(classifiers_of(study), PAGE_SIZE).get_page(request.GET.get("page"))
-    criteria = judged_criteria(paper_rubric())
     context = {
         "study": study,
         "page": page,
-        "criteria": criteria,
-        "compared": comparison_of(study, criteria),
+        "comparisons": _comparisons(study),
         "moving": any(one.state in UNFINISHED for one in page),
     }
     return render(request, "reports/classifier_list.html", context)
+
+
+def _comparisons(study: Study) -> list[tuple[str, list[Criterion], list[Compared]]]:
+    """What the criteria are, where there are several rubrics; they; and the classifiers that judge by them."""
+    rubrics = list(Rubric.objects.filter(classifiers__study=study, classifiers__state=JobState.FINISHED).distinct())
+    found = []
+    for rubric in sorted(rubrics, key=lambda one: one.pk):
+        criteria = judged_criteria(rubric)
+        lines = [line for line in comparison_of(study, criteria) if line.classifier.rubric_id == rubric.pk]
+        found.append((_name(rubric) if len(rubrics) > 1 else "", criteria, lines))
+    return found
+
+
+def _name(rubric: Rubric) -> str:
+    return str(dict(RUBRIC_CHOICES).get(rubric.slug, rubric.title))
 
 
 @login_required
 @require_http_methods(["GET", "POST"])
 def classifier_new(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
-    form = ClassifierForm(request.POST or None, criteria=judged_criteria(paper_rubric()))
+    rubric, others = _rubric(request, study)
+    form = ClassifierForm(request.POST or None, criteria=judged_criteria(rubric))
     if request.method == "POST" and form.is_valid():
         try:
             classifier = _create(request, study, form)
@@ -57,7 +72,27 @@ def classifier_new(request: SignedIn, slug: str) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             return redirect("classifier", slug, classifier.pk)
-    return render(request, "reports/classifier_new.html", {"study": study, "form": form})
+    context = {
+        "study": study,
+        "form": form,
+        "rubric_name": _name(rubric),
+        "others": [(other.slug, _name(other)) for other in others],
+    }
+    return render(request, "reports/classifier_new.html", context)
+
+
+def _rubric(request: SignedIn, study: Study) -> tuple[Rubric, list[Rubric]]:
+    """The one asked for, else the first in which the study has labels; and the others that have some."""
+    labelled = rubrics_labelled(study)
+    wanted = request.GET.get("rubric", "")
+    known = {rubric.slug: rubric for rubric in labelled}
+    if wanted in known:
+        chosen = known[wanted]
+    elif wanted in RUBRICS:
+        chosen = RUBRICS[wanted]()
+    else:
+        chosen = labelled[0] if labelled else paper_rubric()
+    return chosen, [rubric for rubric in labelled if rubric != chosen]
 
 
 def _create(request: SignedIn, study: Study, form: ClassifierForm) -> Classifier:

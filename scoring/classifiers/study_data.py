@@ -3,10 +3,12 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from django.db.models import Q
+
 from corpus.display import display_text
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from scoring.classifiers.data import Dataset, Example, Task
-from scoring.models import Criterion, Rubric, Split, SplitSide
+from scoring.models import Criterion, Round, Rubric, Split, SplitSide
 from scoring.selectors import LabelledAnswer, labels_of
 from studies.models import Study
 
@@ -35,6 +37,14 @@ def people_measured(*, study: Study, rubric: Rubric) -> set[int]:
 def judged_criteria(rubric: Rubric) -> list[Criterion]:
     """What a classifier can learn; what is counted by rule needs none. One query."""
     return list(rubric.criteria.filter(kind=Criterion.Kind.JUDGED))
+
+
+def rubrics_labelled(study: Study) -> list[Rubric]:
+    """In which something can be learned: those of closed campaigns and of imported judgements. One query."""
+    rounds = Round.objects.filter(
+        Q(purpose=Round.Purpose.RATING, closed_at__isnull=False) | Q(purpose=Round.Purpose.IMPORTED), study=study
+    )
+    return list(Rubric.objects.filter(pk__in=rounds.values("rubric")).order_by("pk"))
 
 
 def labelled_of(*, study: Study, criteria: Sequence[Criterion]) -> list[Labelled]:
