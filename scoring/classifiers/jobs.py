@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar
 
+import psycopg
 from django.db import Error, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
@@ -115,6 +116,8 @@ def job_fail(model: type[J], pk: int, attempt: int, error: BaseException) -> Non
         code, detail = error.code, {name: str(value) for name, value in error.detail.items()}
     elif _is_out_of_memory(error):
         code, detail = "out_of_memory", {}
+    elif isinstance(error.__cause__, psycopg.errors.DiskFull):
+        code, detail = "database_full", {}
     else:
         code, detail = "unforeseen", {"error": type(error).__name__}
     model.objects.filter(pk=pk, attempt=attempt, state=JobState.RUNNING).update(

@@ -41,6 +41,7 @@ MESSAGES = {
         "The weights of this classifier are damaged: %(error)s. Bring them back from a copy, or train it again."
     ),
     "disk_full": _("The disk is full: %(folder)s could not be written. Make room and start again."),
+    "database_full": _("The disk of the database is full. Make room and start again."),
     "folder_unwritable": _("%(folder)s cannot be written: %(error)s."),
     "diverged": _("The training went wrong: the loss is no number any more. Try a smaller learning rate."),
     "file_unreadable": _("%(file)s cannot be used: %(error)s."),

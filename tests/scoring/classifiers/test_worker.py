@@ -2,14 +2,17 @@
 
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from celery import current_app
+from django.utils import timezone
 
 from corpus.models import Answer, Instrument
 from scoring.classifiers import recipes, storing
 from scoring.classifiers.applying import application_create
+from scoring.classifiers.arrival import arrival_switch
 from scoring.classifiers.services import classifier_create
 from scoring.classifiers.training import classifier_work
 from scoring.models import Application, Classifier, Criterion, Judgement, Split
@@ -102,6 +105,40 @@ def test_killed_while_it_judges_it_goes_on_and_doubles_nothing(
     application.refresh_from_db()
     assert (application.state, application.attempt) == ("finished", 2)
     assert made.count() == 2 * 6_120 == made.values("answer", "criterion").distinct().count()
+
+
+def test_new_answers_are_judged_by_a_worker_that_is_killed_and_by_the_next(
+    divided: Split,
+    learned: list[Criterion],
+    test_of_four: Instrument,
+    folder: Path,
+    prefix: str,
+    tmp_path: Path,
+) -> None:
+    classifier = classifier_create(split=divided, criteria=learned, recipe=recipes.BASELINE, actor=None, enqueue=False)
+    assert classifier_work(classifier.pk)
+    classifier.refresh_from_db()
+    arrival_switch(classifier=classifier, actor=None, on=True)
+    answers = people_answer(test_of_four, 1_500, seed=9)
+    for number, answer in enumerate(answers):  # so that each chunk takes its time
+        answer.text = f"{answer.text} {' '.join(['кошка', 'мышь'] * 15)} {number}"
+    Answer.objects.bulk_update(answers, ["text"], batch_size=2_000)
+    made = Judgement.objects.filter(judge=classifier.judge)
+    log = tmp_path / "worker.log"
+    with ml(prefix, folder, log) as first:
+        wait_for(lambda: made.count() >= 1_000, seconds=120, log=log)
+        first.kill()
+    assert Application.objects.get().state == "running" and made.count() < 2 * 6_120
+    with ml(prefix, folder, log):
+        wait_for(lambda: Application.objects.filter(state="finished").exists(), seconds=240, log=log)
+        application = Application.objects.get()
+        assert (application.on_arrival, application.created_by, application.attempt) == (True, None, 2)
+        assert made.count() == 2 * 6_120 == made.values("answer", "criterion").distinct().count()
+        # The same worker finds what comes while it lives, when the minute's rest is over.
+        Application.objects.update(created_at=timezone.now() - timedelta(minutes=5))
+        people_answer(test_of_four, 2, seed=10)
+        wait_for(lambda: Application.objects.filter(state="finished").count() == 2, seconds=120, log=log)
+    assert made.count() == 2 * 6_128 == made.values("answer", "criterion").distinct().count()
 
 
 def test_a_worker_takes_what_waits_from_the_queue(
