@@ -125,20 +125,24 @@ class Launcher:
 
     def serve(self, path: str) -> int:
         """Start workers and web server; the status that the page at `path` answers with."""
-        workers = [make(self.place, self.environment) for make in (worker_program, ml_program)]
-        self.programs = [*workers, self.web_program()]
-        for program in self.programs:
-            log_rotate(program.log)
-            program.start()
-        self.note()
-        web, status = self.programs[-1], None
+        worker, ml = (make(self.place, self.environment) for make in (worker_program, ml_program))
+        web = self.web_program()
+        self.programs = [worker, ml, web]
+        self.run(worker, web)
         end = time.monotonic() + WEB_SECONDS
         while web.is_running and time.monotonic() < end:
             status = self.status_of(path)
             if status is not None:
+                self.run(ml)  # only now: what it does takes long anyway, and somebody waits for the page
                 return status
             self.signals.pause(0.05)
         raise web.failure("The web server did not start:")
+
+    def run(self, *programs: Program) -> None:
+        for program in programs:
+            log_rotate(program.log)
+            program.start()
+        self.note()
 
     def web_program(self) -> Program:
         return web_program(self.place, self.environment, self.host, self.port)
