@@ -186,7 +186,7 @@ def test_a_passing_failure_is_tried_again_ever_later_and_then_no_more(
         assert now.next_at == failed.finished_at + wait
         assert arrivals_look() == [], "it does not loop"
         shown = text_of(client, arriving)
-        assert "The disk is full" in shown and "It tries again by itself" in shown and "Judge only when asked" in shown
+        assert "The disk is full" in shown and "Next try, by itself" in shown and "Judge only when asked" in shown
         long_ago(arriving, wait + timedelta(seconds=1))
     assert len(work_all()) == 1
     assert arrivals_look() == []
@@ -275,7 +275,7 @@ def test_the_switch_on_the_page(classifier: Classifier, test_of_four: Instrument
     people_answer(test_of_four, 1, seed=21)
     shown = text_of(client, classifier)
     assert "It judges new answers as they come" in shown and "4 answers of finished sittings wait" in shown
-    assert "It last judged on" in shown
+    assert "Last judged:" in shown
     client.post(page(classifier, "classifier_arrival"), {"on": "0"})
     classifier.refresh_from_db()
     assert classifier.arrival_since is None
