@@ -268,7 +268,10 @@ class Job(models.Model):
 
 
 class Classifier(Job):
-    """A judge that learned from labels (or came trained). Its weights lie in CLASSIFIERS_DIR under its number."""
+    """A judge that learned from labels (or came trained). Its weights lie in CLASSIFIERS_DIR under its number.
+
+    One that came with a release has judged, and cannot judge any more: `weights_hash` says which weights it had.
+    """
 
     class Recipe(models.TextChoices):
         BASELINE = "baseline", _("baseline: morphology and letters")
@@ -294,10 +297,14 @@ class Classifier(Job):
     arrival_since = models.DateTimeField(null=True)
     arrival_problem = models.CharField(max_length=40, blank=True)  # a code of scoring.classifiers.problems
     arrival_problem_detail = models.JSONField(default=dict)
+    imported = models.BooleanField(default=False)  # with its judgements, from a release; its weights are not here
 
     class Meta:
         constraints = [
             models.CheckConstraint(condition=Q(state__in=JobState.values), name="classifier_known_state"),
+            models.CheckConstraint(
+                condition=Q(imported=False) | Q(state="finished"), name="classifier_imported_is_done"
+            ),
             models.CheckConstraint(
                 condition=Q(recipe__in=["baseline", "transformer", "shared", "acceptability"]),
                 name="classifier_known_recipe",

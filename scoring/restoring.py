@@ -1,17 +1,17 @@
 """Rounds of judgements of a published dataset, as they stand in it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from itertools import islice
 from typing import Any
 
 from django.db import connection, transaction
 from django.utils import timezone
 
-from scoring.models import AcceptedForm, Criterion, Judge, Round, Rubric
+from scoring.models import AcceptedForm, Classifier, Criterion, JobState, Judge, Round, Rubric, Split, SplitSide
 from scoring.services import ValueOutsideScaleError, round_close
-from studies.models import Study
+from studies.models import Study, User
 
 BATCH = 20_000
 # Written out: a model instance for each of a hundred thousand judgements takes several times as long.
@@ -47,6 +47,59 @@ class RestoredJudgement:
     confidence: float | None
     shared_from_answer: int | None
     order: int  # among the judgements of its answer: the latest of a judge stands
+
+
+@dataclass(frozen=True, slots=True)
+class RestoredClassifier:
+    title: str
+    recipe: str
+    base_model: str
+    criteria: Sequence[Criterion]
+    parameters: Mapping[str, Any]  # with `seed` and `held_out`, ids of stimuli here
+    n_train: int
+    data_hash: str
+    weights_hash: str
+    trained_on: date | None  # None: not known; the day of this import stands in
+
+
+@transaction.atomic
+def split_restore(*, study: Study, seed: int, fraction: float, known_as: str, sides: Mapping[int, bool]) -> Split:
+    """A split as it was made elsewhere. `sides`: respondent id → whether it trains; `known_as`: 64 hexadecimal digits.
+
+    These stand where the digest of the people is: no split that is made here is taken for this one, for the same seed
+    divides the same people otherwise where they have other numbers.
+    """
+    made = Split.objects.create(study=study, seed=seed, fraction=fraction, people_hash=known_as)
+    SplitSide.objects.bulk_create(
+        (SplitSide(split=made, respondent_id=pk, trains=trains) for pk, trains in sides.items()), batch_size=5_000
+    )
+    return made
+
+
+@transaction.atomic
+def classifier_restore(*, split: Split, given: RestoredClassifier, actor: User | None) -> Classifier:
+    """A judge that has judged elsewhere and cannot judge here: its weights are not in a published dataset."""
+    now = timezone.now()
+    trained = datetime.combine(given.trained_on, time(), UTC) if given.trained_on else now
+    made = Classifier.objects.create(
+        judge=Judge.objects.create(kind=Judge.Kind.CLASSIFIER),
+        study=split.study,
+        rubric=given.criteria[0].rubric,
+        split=split,
+        title=given.title,
+        recipe=given.recipe,
+        base_model=given.base_model,
+        parameters=dict(given.parameters),
+        n_train=given.n_train,
+        data_hash=given.data_hash,
+        weights_hash=given.weights_hash,
+        imported=True,
+        state=JobState.FINISHED,
+        finished_at=trained,
+        created_by=actor,
+    )
+    made.criteria.set(given.criteria)
+    return made
 
 
 @transaction.atomic

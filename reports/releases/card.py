@@ -120,6 +120,7 @@ def readme(about: About) -> str:
         "model, the published study's score is by majority over the planned runs; the mean over runs is the one to "
         "compare with single people. People stand in a random order that says nothing of when they took part.",
         _open(about),
+        *_automatic(about),
         "## Checking and using it",
         f"`sha256sum -c {SUMS}` checks the files. `{MANIFEST}` says what this release holds, for programs. Luria makes "
         "a study of this archive again: `manage.py release_import FILE.zip`.",
@@ -156,6 +157,32 @@ def _what_not(about: About) -> str:
         }[Questionnaire(about.policy.questionnaire)]
     )
     return "\n".join(lines)
+
+
+def _automatic(about: About) -> list[str]:
+    """The judges that are no people; nothing where there are none."""
+    facts = about.facts
+    lines = [
+        f"- `{facts.judges[pk]}`: {one.title}, a classifier ({', '.join(criterion.code for criterion in criteria)}), "
+        f"trained by split {facts.splits[one.split_id]} on {one.n_train} answers"
+        for pk, one in facts.classifiers.items()
+        if (criteria := sorted(one.criteria.all(), key=lambda its: its.position))
+    ]
+    lines += [
+        f"- `{facts.judges[pk]}`: {one.config.label}, a language model asked by prompt {one.prompt.slug} "
+        f"v{one.prompt.version}"
+        for pk, one in facts.model_judges.items()
+    ]
+    if not lines:
+        return []
+    return [
+        "## Automatic judges",
+        "\n".join(lines),
+        "Their judgements are among the others, with how sure they were; the labels and scores here are the raters'. "
+        f"`{TABLES['splits'].path}` and `{TABLES['sides'].path}` say on whom a classifier was trained: on these people "
+        "its figures mean little, so compare people by it on the test side alone. Weights of classifiers are not in "
+        "the release, their digests are.",
+    ]
 
 
 def _open(about: About) -> str:

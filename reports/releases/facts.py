@@ -13,7 +13,7 @@ from llmruns.models import ModelConfig, ModelJudge, Run
 from reports.releases.policy import Policy
 from reports.releases.selection import Alias, published
 from reports.selectors import rubric_of
-from scoring.models import Judge, Judgement, Round, Rubric
+from scoring.models import Classifier, Judge, Judgement, Round, Rubric
 from studies.models import Study
 from surveys.models import Participant
 
@@ -172,6 +172,17 @@ class Facts:
     def model_judges(self) -> dict[int, ModelJudge]:
         found = ModelJudge.objects.filter(judge__in=self.judging).select_related("config", "prompt")
         return {one.judge_id: one for one in found.order_by("pk")}
+
+    @cached_property
+    def classifiers(self) -> dict[int, Classifier]:
+        found = Classifier.objects.filter(judge__in=self.judging).select_related("split").prefetch_related("criteria")
+        return {one.judge_id: one for one in found.order_by("pk")}
+
+    @cached_property
+    def splits(self) -> dict[int, int]:
+        """Those by which the classifiers were trained."""
+        known = sorted({one.split_id for one in self.classifiers.values()})
+        return {pk: number for number, pk in enumerate(known, start=1)}
 
     @cached_property
     def judges(self) -> dict[int, str]:

@@ -5,6 +5,7 @@ scores are counted here and compared with those in the file, so that a dataset w
 also wrote new digests is refused where the change matters.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -19,6 +20,8 @@ from reports.releases.judged import JudgedImport
 from reports.releases.reading import ReadRelease, release_read
 from reports.releases.rows import measured
 from reports.releases.verifying import labels_verify, scores_verify
+from scoring.classifiers.evaluating import classifier_evaluate
+from scoring.classifiers.problems import ClassifierError
 from scoring.restoring import SharingUnknownError
 from scoring.services import ValueOutsideScaleError, rules_apply
 from studies.models import Study, User
@@ -94,6 +97,9 @@ def _study_make(read: ReadRelease, done: Imported, slug: str, name: str, actor: 
         raise ArchiveRefusedError("sharing") from error
     labels_verify(study, read, made.answers)
     scores_verify(study, read, made.sittings)
+    for classifier in made.classifiers.values():
+        with suppress(ClassifierError):  # nobody of its test side is released, or has labels
+            classifier_evaluate(classifier=classifier, actor=actor)
     _record(made, done, name)
     return study
 
@@ -108,6 +114,7 @@ def _steps(made: JudgedImport) -> None:
         made.make_surveys,
         made.make_prompts,
         made.make_experiments,
+        made.make_splits,
         made.make_judges,
         made.make_rounds,
         made.make_judgements,
@@ -126,6 +133,7 @@ def _record(made: JudgedImport, done: Imported, name: str) -> None:
         "models": len(read["models"]),
         "sittings": len(made.sittings),
         "answers": len(made.answers),
+        "automatic_judges": len(made.judges) - len(made.raters),
         "judgements": made.n_judgements,
         "labels": len(read["labels"]),
     }

@@ -1,15 +1,14 @@
-"""How it was judged: rounds, judgements, campaigns and decisions, the part of an import after the answers."""
+"""How it was judged: rounds, judgements, campaigns and decisions, what of an import comes after the judges."""
 
 from collections import Counter
 
-from annotation.models import Campaign, Rater
-from annotation.restoring import RestoredCampaign, campaign_restore, decisions_restore, raters_restore
+from annotation.models import Campaign
+from annotation.restoring import RestoredCampaign, campaign_restore, decisions_restore
 from corpus.models import Answer
-from llmruns.restoring import model_judge_restore
 from reports.releases.archive import ArchiveRefusedError
-from reports.releases.making import CorpusImport
+from reports.releases.judges import JudgesImport
 from reports.releases.reading import ReadRelease, Record
-from reports.releases.rows import known, measured, one, unique
+from reports.releases.rows import known, one, unique
 from scoring.models import Judge, Round
 from scoring.restoring import RestoredJudgement, judgements_restore, round_restore, rounds_close
 from studies.models import Study, User
@@ -17,37 +16,18 @@ from studies.models import Study, User
 OF_RATERS = (Round.Purpose.RATING, Round.Purpose.IMPORTED, Round.Purpose.ADJUDICATION, Round.Purpose.REPEAT)
 
 
-class JudgedImport(CorpusImport):
-    """Raters and model judges. What a rule counted is counted here anew; for classifiers there is no place."""
+class JudgedImport(JudgesImport):
+    """What a rule counted is counted here anew."""
 
     def __init__(self, read: ReadRelease, study: Study, actor: User | None) -> None:
         super().__init__(read, study, actor)
-        self.judges: dict[str, Judge] = {}  # by their name in the release
         self.told_rounds: dict[int, Record] = {}
         self.rounds: dict[int, Round] = {}
-        self.raters: dict[str, Rater] = {}
         self.campaigns: dict[int, Campaign] = {}
         self.items: dict[int, set[int]] = {}
         self.decisions: list[Record] = []
         self.n_judgements = 0
         self.left_aside: Counter[str] = Counter()  # rows that have no place here, by what they are
-
-    def make_judges(self) -> None:
-        told = unique(self.read["judges"], "judges", "judge")
-        kinds = {key[0]: known(row["judge_kind"], Judge.Kind.values, "judge_kind") for key, row in told.items()}
-        names = [measured(name, 20, "judge") for name, kind in kinds.items() if kind == Judge.Kind.RATER]
-        names.sort(key=lambda name: (len(name), name))
-        self.raters = raters_restore(study=self.study, pseudonyms=names)
-        self.judges = {name: rater.judge for name, rater in self.raters.items()}
-        rubrics = {row["judge"]: (row["rubric"], row["rubric_version"]) for row in self.read["rounds"] if row["judge"]}
-        for (name,), row in told.items():
-            if kinds[name] == Judge.Kind.MODEL:
-                made = model_judge_restore(
-                    config=self.config(row["model"] or "", None),
-                    prompt=one(self.prompts, (row["prompt"], row["prompt_version"]), "prompts"),
-                    rubric=one(self.rubrics, one(rubrics, name, "rounds"), "criteria"),
-                )
-                self.judges[name] = made.judge
 
     def make_rounds(self) -> None:
         rows = {key[0]: row for key, row in sorted(unique(self.read["rounds"], "rounds", "round").items())}
@@ -79,7 +59,9 @@ class JudgedImport(CorpusImport):
         for row in rows.values():
             kind = known(row["judge_kind"], Judge.Kind.values, "judge_kind")
             if row["judge"] in self.judges:
-                one(self.told_rounds, row["round"], "rounds")
+                told = one(self.told_rounds, row["round"], "rounds")
+                if told["judge"] not in (None, row["judge"]):  # an automatic round is of one judge
+                    raise ArchiveRefusedError("reference", f"rounds: {row['round']}, {row['judge']}"[:200])
                 (self.decisions if self.is_adjudication(row["round"]) else judged).append(row)
             elif kind == Judge.Kind.CLASSIFIER:
                 self.left_aside["judgements_classifier"] += 1

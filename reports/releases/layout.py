@@ -1,10 +1,10 @@
 """The files of a release and their columns. What writes a release and what reads one both look here."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-FORMAT = 1
-"""Grows when a column or a file changes: who reads an older one can tell."""
+FORMAT = 2
+"""Grows when a column or a file changes. What came with which format is said at each; older ones are read too."""
 
 Kind = Literal["text", "integer", "number", "truth", "uuid", "json", "date"]
 
@@ -20,6 +20,7 @@ class Column:
     kind: Kind
     meaning: str
     may_be_empty: bool = False
+    since: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,11 @@ class Table:
     name: str
     about: str
     columns: tuple[Column, ...]
+    since: int = 1
+
+    def of_format(self, number: int) -> "Table":
+        """With the columns that it had in this format."""
+        return replace(self, columns=tuple(column for column in self.columns if column.since <= number))
 
     @property
     def path(self) -> str:
@@ -46,8 +52,8 @@ def _column(name: str, kind: Kind, meaning: str) -> Column:
     return Column(name, kind, meaning)
 
 
-def _optional(name: str, kind: Kind, meaning: str) -> Column:
-    return Column(name, kind, meaning, may_be_empty=True)
+def _optional(name: str, kind: Kind, meaning: str, since: int = 1) -> Column:
+    return Column(name, kind, meaning, may_be_empty=True, since=since)
 
 
 STUDY = (
@@ -70,8 +76,30 @@ RUBRIC = (
 )
 
 
-def _table(name: str, about: str, *columns: Column) -> Table:
-    return Table(name, about, (*STUDY, *columns))
+def _table(name: str, about: str, *columns: Column, since: int = 1) -> Table:
+    return Table(name, about, (*STUDY, *columns), since)
+
+
+_SHA = "sha256 in hexadecimal digits"
+_OF_CLASSIFIER = (
+    _optional("title", "text", "of a classifier: its name in tables and figures", 2),
+    _optional("recipe", "text", "of a classifier: `baseline`, `transformer`, `shared` or `acceptability`", 2),
+    _optional("base_model", "text", "of a classifier: what it was made from, by its name on a hub or of its folder", 2),
+    _optional("criteria", "json", "of a classifier: codes of the criteria that it judges", 2),
+    _optional("parameters", "json", "of a classifier: how it was trained, with its seed", 2),
+    _optional(
+        "held_out", "json", "of a classifier: tasks kept from its training, as instrument, version and position", 2
+    ),
+    _optional("split", "integer", "of a classifier: the split by which it was trained, as in splits", 2),
+    _optional(
+        "n_train", "integer", "of a classifier: how many labelled answers it learned from; 0: it came trained", 2
+    ),
+    _optional("data_sha256", "text", f"of a classifier: of what it learned from, {_SHA}", 2),
+    _optional("weights_sha256", "text", f"of a classifier: of its weights, which are not in the release, {_SHA}", 2),
+    _optional("trained_on", "date", "of a classifier: the day on which its training ended", 2),
+    _optional("judged_from", "date", "of a classifier or a model: the day of its first judgement, where known", 2),
+    _optional("judged_until", "date", "of a classifier or a model: the day of its last judgement, where known", 2),
+)
 
 
 TABLES = {
@@ -261,6 +289,25 @@ TABLES = {
             _optional("model", "text", "of a model judge: the model, as in models"),
             _optional("prompt", "text", "of a model judge: name of the prompt"),
             _optional("prompt_version", "integer", "of a model judge: version of the prompt"),
+            *_OF_CLASSIFIER,
+        ),
+        _table(
+            "splits",
+            "How people were divided into those whom classifiers learned from and those they are measured on.",
+            _column("split", "integer", "number in this release, from 1"),
+            _column("seed", "integer", "what people were shuffled by"),
+            _column("fraction", "number", "which share of them was to train"),
+            _column("n_train", "integer", "people of the training side, released or not"),
+            _column("n_test", "integer", "people of the test side, released or not"),
+            since=2,
+        ),
+        _table(
+            "sides",
+            "The side of each released person; whoever came after the split is on neither.",
+            _column("split", "integer", "number of the split"),
+            RESPONDENT,
+            _column("side", "text", "`train` or `test`"),
+            since=2,
         ),
         _table(
             "judgements",
@@ -355,5 +402,11 @@ SUMS = "documentation/SHA256SUMS.txt"
 TESTS = "materials/tests.md"
 BESIDE = (sidecar_of(CODEBOOK), *(table.sidecar for table in TABLES.values()), TESTS)
 """For those who read a release elsewhere: Luria does not, and takes one that lacks them."""
+TABLES_BY_FORMAT = {
+    number: {name: table.of_format(number) for name, table in TABLES.items() if table.since <= number}
+    for number in range(1, FORMAT + 1)
+}
 PATHS = (DESCRIPTION, README, CHANGES, CODEBOOK, *(table.path for table in TABLES.values()), *BESIDE, MANIFEST, SUMS)
 """Every file, in the order of the archive. The last one has the digests of all others."""
+LATER_PATHS = tuple(table.path for table in TABLES.values() if table.since > 1)
+"""Those that releases of an older format lack."""

@@ -14,7 +14,18 @@ from uuid import UUID
 
 from corpus.storing import is_storable
 from reports.releases.archive import ArchiveRefusedError, archive_read
-from reports.releases.layout import BESIDE, FORMAT, MANIFEST, PATHS, SUMS, TABLES, Column, Kind, Table
+from reports.releases.layout import (
+    BESIDE,
+    LATER_PATHS,
+    MANIFEST,
+    PATHS,
+    SUMS,
+    TABLES,
+    TABLES_BY_FORMAT,
+    Column,
+    Kind,
+    Table,
+)
 
 MAX_CELL = 200_000  # characters; an instruction or a prompt is the longest text there is
 _SUM = re.compile(r"([0-9a-f]{64})  (\S+)")
@@ -36,11 +47,11 @@ class ReadRelease:
 
 def release_read(stream: BinaryIO) -> ReadRelease:
     """Raises ArchiveRefusedError."""
-    files = archive_read(stream, PATHS, may_be_absent=BESIDE)
+    files = archive_read(stream, PATHS, may_be_absent=(*LATER_PATHS, *BESIDE))
     _sums_check(files)
     manifest = _manifest(files[MANIFEST])
     csv.field_size_limit(MAX_CELL)
-    tables = {name: list(_records(table, files[table.path])) for name, table in TABLES.items()}
+    tables = _tables(files, manifest["format"])
     for name, rows in tables.items():
         for number, row in enumerate(rows, start=1):
             if row["study"] != manifest["study"]["slug"] or row["simulated"] is not manifest["study"]["simulated"]:
@@ -49,6 +60,21 @@ def release_read(stream: BinaryIO) -> ReadRelease:
     digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
     content = hashlib.sha256(files[SUMS]).hexdigest()
     return ReadRelease(manifest, tables, content, digest, stream.tell())
+
+
+def _tables(files: dict[str, bytes], number: int) -> dict[str, list[Record]]:
+    """Every table there is now: one that came later is empty, a column that came later None. ArchiveRefusedError."""
+    known = TABLES_BY_FORMAT[number]
+    later = {table.path for name, table in TABLES.items() if name not in known}
+    if foreign := sorted(later & set(files)):
+        raise ArchiveRefusedError("unexpected", foreign[0])
+    if absent := [table.path for table in known.values() if table.path not in files]:
+        raise ArchiveRefusedError("absent", absent[0])
+    found: dict[str, list[Record]] = {}
+    for name, table in TABLES.items():
+        rows = _records(known[name], files[table.path]) if name in known else iter(())
+        found[name] = [dict.fromkeys(table.header) | row for row in rows]
+    return found
 
 
 def _sums_check(files: dict[str, bytes]) -> None:
@@ -81,7 +107,7 @@ def _manifest(data: bytes) -> dict[str, Any]:
     kinds = (str, str, bool, int, int, dict)
     if any(type(value) is not kind for value, kind in zip(known, kinds, strict=True)):
         raise ArchiveRefusedError("no_manifest", MANIFEST)
-    if found["format"] != FORMAT:
+    if found["format"] not in TABLES_BY_FORMAT:
         raise ArchiveRefusedError("format", str(found["format"]))
     if study["slug"] == "new":  # that is where studies begin
         raise ArchiveRefusedError("no_manifest", MANIFEST)

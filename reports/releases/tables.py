@@ -15,6 +15,7 @@ from corpus.tokens import is_refusal, word_tokens
 from llmruns.keys import without_secrets
 from llmruns.models import Call, Experiment, Price
 from reports.exports import EXPOSURE, LABELS, SCORES, label_rows, score_rows
+from reports.releases.automatic import judge_rows, side_rows, split_rows
 from reports.releases.facts import CHUNK, Facts
 from reports.releases.policy import Questionnaire
 from scoring.models import AcceptedForm, Judgement, Rubric
@@ -281,18 +282,6 @@ def _rounds(facts: Facts) -> Iterator[Row]:
         ]
 
 
-def _judges(facts: Facts) -> Iterator[Row]:
-    for one in facts.judging:
-        asked = facts.model_judges.get(one.pk)
-        yield [
-            facts.judges[one.pk],
-            one.kind,
-            asked and asked.config.label,
-            asked and asked.prompt.slug,
-            asked and asked.prompt.version,
-        ]
-
-
 def _judgements(facts: Facts) -> Iterator[Row]:
     """By answer, each answer's in the order in which they were made, which decides whose latest vote stands."""
     rows = (
@@ -441,7 +430,9 @@ WRITERS: Mapping[str, Callable[[Facts], Iterable[Row]]] = {
     "calls": _calls,
     "criteria": _criteria,
     "rounds": _rounds,
-    "judges": _judges,
+    "judges": judge_rows,
+    "splits": split_rows,
+    "sides": side_rows,
     "judgements": _judgements,
     "labels": _labels,
     "scores": _scores,

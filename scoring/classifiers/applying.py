@@ -51,7 +51,10 @@ def own_round(classifier: Classifier) -> Round:
 def application_create(
     *, classifier: Classifier, actor: User | None, enqueue: bool = True, on_arrival: bool = False
 ) -> Application:
-    """Ask for it; where it is being done already, that one. Raises ClassifierError not_finished, round_closed."""
+    """Ask for it; where it is being done already, that one.
+
+    Raises ClassifierError not_finished, imported, round_closed.
+    """
     locked = (
         Classifier.objects.select_for_update(of=("self",))
         .select_related("study", "rubric", "judge")
@@ -59,6 +62,8 @@ def application_create(
     )
     if locked.state != JobState.FINISHED:
         raise ClassifierError("not_finished")
+    if locked.imported:
+        raise ClassifierError("imported")
     known = Application.objects.filter(classifier=locked, state__in=UNFINISHED).first()
     if known is None:
         round_ = own_round(locked)
@@ -120,6 +125,8 @@ def model_of(classifier: Classifier) -> recipes.Model:
     """The finished classifier, its weights compared with the row's hash. Raises ClassifierError."""
     if classifier.state != JobState.FINISHED:
         raise ClassifierError("not_finished")
+    if classifier.imported:
+        raise ClassifierError("imported")
     folder = storing.folder_of(classifier.pk, classifier.weights_hash)
     return recipes.load(
         folder,

@@ -199,9 +199,15 @@ def evaluation_record(
 def classifier_evaluate(
     *, classifier: Classifier, actor: User | None, progress: Progress | None = None
 ) -> list[Evaluation]:
-    """A finished classifier on the test side of its split, read now. Raises ClassifierError not_finished and others."""
+    """A finished classifier on the test side of its split, read now; an imported one by what it has said.
+
+    Raises ClassifierError not_finished and others.
+    """
     answers = compared_answers(classifier.split, list(classifier.criteria.order_by("position")))
-    said = classifier_says(classifier, answers, progress)
+    if classifier.imported:
+        said = judge_says(classifier.judge, answers)
+    else:
+        said = classifier_says(classifier, answers, progress)
     return evaluation_record(
         judge=classifier.judge,
         answers=answers,

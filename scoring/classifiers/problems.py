@@ -46,6 +46,10 @@ MESSAGES = {
     "diverged": _("The training went wrong: the loss is no number any more. Try a smaller learning rate."),
     "file_unreadable": _("%(file)s cannot be used: %(error)s."),
     "not_finished": _("This classifier has not finished its training."),
+    "imported": _(
+        "This classifier came with a release: its judgements are here, its weights are not. It cannot judge further "
+        "answers."
+    ),
     "round_closed": _("The classifier's round is closed: it takes no more judgements."),
     "worker_died": _(
         "The worker died %(times)s times in a row soon after it had begun, perhaps for want of memory. Free some "
