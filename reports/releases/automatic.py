@@ -39,9 +39,8 @@ def judge_rows(facts: Facts) -> Iterator[Row]:
 
 def _classifier(facts: Facts, one: Classifier, held_out: dict[int, list[Any]]) -> dict[str, Any]:
     base = _without_folder(one.base_model)
-    title = one.title.replace(one.base_model, base) if one.base_model else one.title
     return {
-        "title": title,
+        "title": title_of(one),
         "recipe": one.recipe,
         "base_model": base or None,
         "criteria": [criterion.code for criterion in sorted(one.criteria.all(), key=lambda its: its.position)],
@@ -53,6 +52,11 @@ def _classifier(facts: Facts, one: Classifier, held_out: dict[int, list[Any]]) -
         "weights_sha256": one.weights_hash,
         "trained_on": one.finished_at and one.finished_at.date(),
     }
+
+
+def title_of(one: Classifier) -> str:
+    """As everybody may read it; the default title names the base model."""
+    return one.title.replace(one.base_model, _without_folder(one.base_model)) if one.base_model else one.title
 
 
 def _without_folder(base_model: str) -> str:

@@ -61,7 +61,11 @@ def rows_of(files: Files, name: str) -> list[dict[str, str]]:
 def test_what_goes_out_of_a_classifier(released: Released, judged: Classifier) -> None:
     files = files_of(archive_of(released.release()))
     row = next(row for row in rows_of(files, "judges") if row["recipe"])
-    assert (row["title"], row["base_model"], row["criteria"]) == ("shared · rubert", "rubert", '["grammatical", "order"]')
+    assert (row["title"], row["base_model"], row["criteria"]) == (
+        "shared · rubert",
+        "rubert",
+        '["grammatical", "order"]',
+    )
     assert json.loads(row["parameters"]) == {"epochs": 5, "seed": 4}
     assert json.loads(row["held_out"]) == [["small", 1, 3]]
     assert (row["n_train"], row["data_sha256"], row["weights_sha256"]) == ("40", "a" * 64, "b" * 64)
