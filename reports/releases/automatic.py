@@ -43,7 +43,7 @@ def _classifier(facts: Facts, one: Classifier, held_out: dict[int, list[Any]]) -
         "title": title_of(one),
         "recipe": one.recipe,
         "base_model": base or None,
-        "criteria": [criterion.code for criterion in sorted(one.criteria.all(), key=lambda its: its.position)],
+        "criteria": codes_of(one),
         "parameters": {name: value for name, value in one.parameters.items() if name != "held_out"},
         "held_out": [held_out[pk] for pk in one.parameters.get("held_out", ()) if pk in held_out],
         "split": facts.splits[one.split_id],
@@ -52,6 +52,11 @@ def _classifier(facts: Facts, one: Classifier, held_out: dict[int, list[Any]]) -
         "weights_sha256": one.weights_hash,
         "trained_on": one.finished_at and one.finished_at.date(),
     }
+
+
+def codes_of(one: Classifier) -> list[str]:
+    """Of the criteria that it judges, in the rubric's order. No query where they were fetched."""
+    return [criterion.code for criterion in sorted(one.criteria.all(), key=lambda its: its.position)]
 
 
 def title_of(one: Classifier) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reports.models import Release
-from reports.releases.automatic import title_of
+from reports.releases.automatic import codes_of, title_of
 from reports.releases.facts import Facts
 from reports.releases.layout import CODEBOOK, MANIFEST, SUMS, TABLES, TESTS
 from reports.releases.policy import Policy, Questionnaire
@@ -164,10 +164,10 @@ def _automatic(about: About) -> list[str]:
     """The judges that are no people; nothing where there are none."""
     facts = about.facts
     lines = [
-        f"- `{facts.judges[pk]}`: {title_of(one)}, a classifier ({', '.join(criterion.code for criterion in criteria)}), "
-        f"trained by split {facts.splits[one.split_id]} on {one.n_train} answers"
+        f"- `{facts.judges[pk]}`: {title_of(one)}, a classifier ({', '.join(codes)}), trained by split "
+        f"{facts.splits[one.split_id]} on {one.n_train} answers"
         for pk, one in facts.classifiers.items()
-        if (criteria := sorted(one.criteria.all(), key=lambda its: its.position))
+        if (codes := codes_of(one))
     ]
     lines += [
         f"- `{facts.judges[pk]}`: {one.config.label}, a language model asked by prompt {one.prompt.slug} "
