@@ -17,6 +17,7 @@ from annotation.models import Campaign, Rater
 from annotation.services import adjudicator_set, campaign_close
 from corpus.models import Answer
 from llmruns.judging import model_judge_ensure
+from llmruns.liveness import worker_lock_release
 from llmruns.models import ModelConfig, Prompt
 from reports.figure_set import FIGURES
 from reports.simulation import Simulation, simulate_models, simulate_people, simulate_raters, simulation_begin
@@ -39,8 +40,7 @@ NUMBERS = re.compile(r"judges-[\d-]+")  # judges have numbers of their own in ea
 
 @pytest.fixture
 def no_worker_is_left():
-    from llmruns.liveness import worker_lock_release  # noqa: PLC0415
-
+    """Whoever asks a model, a simulated one too, holds a lock on a connection of its own."""
     yield
     worker_lock_release()
 
