@@ -1,7 +1,9 @@
 """A study on every basis, raters' and automatic judges', released and made again in an empty installation: each table
 of the results page and each figure's data come out the same, as a browser gets them."""
 
+import csv
 import html
+import io
 import random
 import re
 from pathlib import Path
@@ -147,6 +149,16 @@ def seen(client: Client) -> dict[tuple, object]:
     return found
 
 
+def compared(client: Client) -> list[tuple[str, ...]]:
+    """The comparison of judges but for its intervals, which are drawn by the numbers of people in the database."""
+    text = get(client, "judge_comparison_csv").removeprefix("\ufeff")
+    names = ("judge", "judge_kind", "subset", "figure", "criterion", "unit", "variant", "n", "n_respondents", "reason")
+    return [
+        (*(row[name] for name in names), row["value"] and f"{float(row['value']):.12f}")
+        for row in csv.DictReader(io.StringIO(text))
+    ]
+
+
 def _text(table: str) -> list[str]:
     bare = re.sub(r"<span[^>]*>imported</span>|<[^>]*>", "|", table)
     return [cell.strip() for cell in html.unescape(bare).split("|") if cell.strip()]
@@ -155,7 +167,8 @@ def _text(table: str) -> list[str]:
 @pytest.mark.django_db
 def test_every_basis_comes_back_figure_for_figure(simulation: Simulation) -> None:
     client = client_of("keeper")
-    before = seen(client)
+    before, judges_before = seen(client), compared(client)
+    assert {row[0] for row in judges_before} == {"baseline", "Simulated large · judge v1", "majority class"}
     classifier = Classifier.objects.get()
     sides = list(SplitSide.objects.filter(split=classifier.split).values_list("trains", flat=True))
     assert (sum(sides), len(sides)) == (4, 7)
@@ -174,6 +187,8 @@ def test_every_basis_comes_back_figure_for_figure(simulation: Simulation) -> Non
     assert after.keys() == before.keys()
     for key, shown in before.items():
         assert after[key] == shown, key
+
+    assert compared(client) == judges_before
 
     restored = Classifier.objects.get()
     assert (restored.title, restored.recipe, restored.weights_hash, restored.data_hash, restored.n_train) == (
