@@ -67,10 +67,15 @@ class Arrival:
 
 @transaction.atomic
 def arrival_switch(*, classifier: Classifier, actor: User | None, on: bool) -> bool:
-    """Whether it judges new answers as they come. Returns whether that is new. Raises ClassifierError not_finished."""
+    """Whether it judges new answers as they come. Returns whether that is new.
+
+    Raises ClassifierError not_finished, imported.
+    """
     mine = locked(Classifier.objects.select_related("study"), classifier.pk)
     if on and mine.state != JobState.FINISHED:
         raise ClassifierError("not_finished")
+    if on and mine.imported:
+        raise ClassifierError("imported")
     if on == (mine.arrival_since is not None):
         return False
     _switch(mine, timezone.now() if on else None)
