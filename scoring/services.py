@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
 from django.db.models import F, FilteredRelation, Q
 from django.utils import timezone
 
@@ -13,7 +14,7 @@ from corpus.models import Answer
 from scoring.accepted import accepted_forms_changed, accepted_forms_ensure, tasks_of
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric, Rule
 from scoring.rules import sequence_equal
-from scoring.vocabulary import vocabulary_match
+from scoring.vocabulary import Task, vocabulary_match
 from studies.database import joined_at_once, planned_cursor, violates
 from studies.models import Study
 
@@ -229,18 +230,38 @@ RULE_JUDGES = {"sequence": "sequence_equal", "vocabulary": "vocabulary_match"}
 # A change that was being written while the rules read is dated before they read, by no more than this.
 UNSEEN = timedelta(minutes=2)
 BATCH = 5_000
+AT_ONCE = 4_000  # judgements that a page waits for: about a quarter of a second
+# Written out: model instances for forty thousand judgements take two thirds of the time.
+INSERT_COUNTED = f"""
+INSERT INTO scoring_judgement ({COLUMNS})
+SELECT %s::bigint, answer, %s::bigint, %s::bigint, value, FALSE, '', %s::timestamptz
+FROM unnest(%s::bigint[], %s::float8[]) AS counted(answer, value)
+"""  # noqa: S608 (names of our own columns)
 
 
-@transaction.atomic
 def rules_apply(*, study: Study, rubric: Rubric) -> int:
     """Let the counting rules judge every given answer of the study that they have not judged as it stands.
 
     Idempotent and cheap: an answer whose text changed is judged anew, and one whose accepted forms did. Returns how
     many judgements were written; none where the rubric has no rule.
     """
+    return _rules_apply(study, rubric, None)[0]
+
+
+def rules_keep_up(*, study: Study, rubric: Rubric) -> int:
+    """The same for a page: no more than `AT_ONCE` of them. Returns how many are left for the next, or for the workers.
+
+    What comes in while people answer is less than that; more is there after an import, until a worker has been at it.
+    """
+    return _rules_apply(study, rubric, AT_ONCE)[1]
+
+
+@transaction.atomic
+def _rules_apply(study: Study, rubric: Rubric, limit: int | None) -> tuple[int, int]:
+    """How many judgements were written, and how many answers and criteria are left."""
     criteria = list(rubric.criteria.filter(code__in=RULE_JUDGES, kind=Criterion.Kind.RULE))
     if not criteria:
-        return 0
+        return 0, 0
     # One at a time: two would both find the same gaps. No key is locked, so that whoever inserts rows of the study (a
     # participant who begins, a call) does not wait for a results page.
     Study.objects.select_for_update(no_key=True).get(pk=study.pk)
@@ -250,10 +271,14 @@ def rules_apply(*, study: Study, rubric: Rubric) -> int:
     judges = {criterion: rule_judge(code=RULE_JUDGES[criterion.code]) for criterion in criteria}
     with joined_at_once():
         todo = [_to_judge(study, round_, criterion, judge) for criterion, judge in judges.items()]
-    return sum(
-        _rule_apply(study, round_, criterion, judge, found, begun)
-        for (criterion, judge), found in zip(judges.items(), todo, strict=True)
-    )
+    room, left = limit, sum(map(len, todo))
+    written = 0
+    for (criterion, judge), found in zip(judges.items(), todo, strict=True):
+        chosen = found if room is None else found[:room]
+        written += _rule_apply(study, round_, criterion, judge, chosen, begun)
+        left -= len(chosen)
+        room = None if room is None else room - len(chosen)
+    return written, left
 
 
 Found = tuple[int, int | None, float | None]  # an answer, and the judgement that it has with its value
@@ -285,25 +310,38 @@ def _to_judge(study: Study, round_: Round, criterion: Criterion, judge: Judge) -
 def _rule_apply(
     study: Study, round_: Round, criterion: Criterion, judge: Judge, todo: Sequence[Found], begun: datetime
 ) -> int:
-    """No query where nothing is to be done."""
-    tasks = tasks_of(study) if todo and criterion.code == "vocabulary" else {}
-    fresh, stale = [], []
+    """No query where nothing is to be done. A text that several gave to one stimulus is looked at once."""
+    tasks = tasks_of(study) if todo else {}
+    judged = vocabulary_match if criterion.code == "vocabulary" else _has_as_many_words
+
+    @lru_cache(maxsize=10 * BATCH)
+    def value_of(text: str, stimulus: int) -> float:
+        return float(judged(text, tasks[stimulus]))
+
+    written = 0
     for start in range(0, len(todo), BATCH):
         some = {pk: (old, value) for pk, old, value in todo[start : start + BATCH]}
-        texts = Answer.objects.filter(pk__in=some).values_list("pk", "stimulus_id", "text", "stimulus__original")
-        for pk, stimulus, text, original in texts:
+        fresh, stale = [], []
+        for pk, stimulus, text in Answer.objects.filter(pk__in=some).values_list("pk", "stimulus_id", "text"):
             old, old_value = some[pk]
-            value = float(vocabulary_match(text, tasks[stimulus]) if tasks else sequence_equal(text, original))
+            value = value_of(text, stimulus)
             if old_value == value:
                 continue
             if old is not None:
                 stale.append(old)
-            fresh.append(
-                Judgement(round=round_, answer_id=pk, criterion=criterion, judge=judge, value=value, made_at=begun)
-            )
-    Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
-    Judgement.objects.bulk_create(fresh, batch_size=BATCH)
-    return len(fresh)
+            fresh.append((pk, value))
+        if stale:
+            Judgement.objects.filter(pk__in=stale).update(retracted_at=timezone.now())
+        if fresh:
+            with connection.cursor() as cursor:
+                columns = map(list, zip(*fresh, strict=True))
+                cursor.execute(INSERT_COUNTED, [round_.pk, criterion.pk, judge.pk, begun, *columns])
+        written += len(fresh)
+    return written
+
+
+def _has_as_many_words(text: str, task: Task) -> bool:
+    return sequence_equal(text, task.original)
 
 
 def _unseen(study: Study, criterion: Criterion) -> Q:
