@@ -1,10 +1,10 @@
 """A basis: whose labels a result uses. The raters', or those of automatic judges."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from scoring.models import Judge, Judgement, Round
 
@@ -48,17 +48,22 @@ def basis_from(key: str) -> Basis:
     return Basis.of(map(int, numbers))
 
 
-def heard(basis: Basis) -> Q:
-    """The judgements that labels on this basis come from; the counting rules' are among them on every basis."""
-    rules = Q(round__purpose=Round.Purpose.AUTOMATIC, judge__kind=Judge.Kind.RULE)
+def heard(basis: Basis, rounds: Mapping[int, str]) -> Q:
+    """The judgements that labels on this basis come from; the counting rules' are among them on every basis.
+
+    `rounds`: those that may be heard, with their purposes. Rounds and judges are few beside judgements, so neither is
+    joined to each of them.
+    """
+
+    def given(purposes: Collection[str], judges: QuerySet[Judge]) -> Q:
+        return Q(round__in=[pk for pk, purpose in rounds.items() if purpose in purposes], judge__in=judges.values("pk"))
+
+    judges, purposes = Judge.objects.order_by(), Round.Purpose
+    rules = given([purposes.AUTOMATIC], judges.filter(kind=Judge.Kind.RULE))
     if basis.judges:
-        return rules | Q(
-            round__purpose=Round.Purpose.AUTOMATIC, judge__kind__in=AUTOMATIC, judge__in=list(basis.judges)
-        )
-    return (
-        rules
-        | Q(round__purpose__in=[Round.Purpose.RATING, Round.Purpose.IMPORTED], judge__kind=Judge.Kind.RATER)
-        | Q(round__purpose=Round.Purpose.ADJUDICATION, judge__kind=Judge.Kind.RATER)
+        return rules | given([purposes.AUTOMATIC], judges.filter(kind__in=AUTOMATIC, pk__in=basis.judges))
+    return rules | given(
+        [purposes.RATING, purposes.IMPORTED, purposes.ADJUDICATION], judges.filter(kind=Judge.Kind.RATER)
     )
 
 

@@ -9,8 +9,9 @@ binary rubric). What is undefined is None with a reason code; NaN never comes ou
 import math
 import statistics
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -388,22 +389,46 @@ def _why_no_majority(stimuli: Collection[Hashable], n_runs: int, n_complete: int
 
 def _stimulus_majority(answers: Sequence[AnswerScore], criteria: Sequence[Criterion]) -> AnswerScore:
     """The labels that a model comes to on one stimulus, one answer per planned run."""
+    return _majority_of(tuple([answer.values for answer in answers]), tuple(criteria))
+
+
+@lru_cache(maxsize=4096)  # a stimulus is in three groups, and few combinations of labels exist
+def _majority_of(answers: tuple[tuple[float | None, ...], ...], criteria: tuple[Criterion, ...]) -> AnswerScore:
     values = tuple(
-        _criterion_majority([answer.values[place] for answer in answers], criterion)
-        for place, criterion in enumerate(criteria)
+        _criterion_majority([own[place] for own in answers], criterion) for place, criterion in enumerate(criteria)
     )
     return _summed(values, criteria)
 
 
 def _criterion_majority(values: Sequence[float | None], criterion: Criterion) -> float | None:
-    counts = Counter(value for value in values if value is not None)
     half = len(values) / 2
     if not criterion.is_graded:
-        holds, undecided = counts[criterion.maximum], values.count(None)
+        holds, undecided = values.count(criterion.maximum), values.count(None)
         if holds > half:
             return criterion.maximum
         return 0.0 if holds + undecided <= half else None
+    counts = Counter(value for value in values if value is not None)
     return next((value for value, count in counts.items() if count > half), None)
+
+
+def _chunks(size: int, resamples: int, seed: int) -> Iterator[np.ndarray]:
+    random = np.random.default_rng(seed)
+    chunk = max(1, _CHUNK_CELLS // size)
+    for start in range(0, resamples, chunk):
+        yield random.integers(0, size, (min(chunk, resamples - start), size))
+
+
+@lru_cache(maxsize=1)
+def _kept(size: int, resamples: int, seed: int) -> np.ndarray:
+    """In four bytes each: the same people are drawn for each group of stimuli, one after the other."""
+    kept = next(_chunks(size, resamples, seed)).astype(np.int32)
+    kept.flags.writeable = False
+    return kept
+
+
+def _draws(size: int, resamples: int, seed: int) -> Iterable[np.ndarray]:
+    """Resamples × places of who is drawn, in pieces of bounded size; kept where one piece holds all."""
+    return [_kept(size, resamples, seed)] if size * resamples <= _CHUNK_CELLS else _chunks(size, resamples, seed)
 
 
 def _bootstrap(scored: Sequence[Sequence[float]], resamples: int, confidence: float, seed: int) -> MeanInterval | None:
@@ -418,12 +443,11 @@ def _bootstrap(scored: Sequence[Sequence[float]], resamples: int, confidence: fl
     scored = sorted(sorted(own) for own in scored)
     sums = np.array([math.fsum(own) for own in scored])
     counts = np.array([len(own) for own in scored], dtype=np.float64)
-    random = np.random.default_rng(seed)
-    chunk = max(1, _CHUNK_CELLS // size)
+    once = bool((counts == 1).all())
     means = []
-    for start in range(0, resamples, chunk):
-        drawn = random.integers(0, size, (min(chunk, resamples - start), size))
-        means.append(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1))
+    for drawn in _draws(size, resamples, seed):
+        # The sum of ones is their number, exactly.
+        means.append(sums[drawn].sum(axis=1) / (size if once else counts[drawn].sum(axis=1)))
     tail = (1 - confidence) / 2
     low, high = np.quantile(np.concatenate(means), [tail, 1 - tail])
     return MeanInterval(float(low), float(high), confidence, resamples, size)

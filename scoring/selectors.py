@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 from uuid import UUID
 
 from django.contrib.postgres.aggregates import StringAgg
@@ -16,8 +17,7 @@ from scoring.consensus import Label, label, label_automatic, label_rule
 from scoring.models import Criterion, Judgement, Round, Rubric
 
 
-@dataclass(frozen=True, slots=True)
-class LabelledAnswer:
+class LabelledAnswer(NamedTuple):  # and no dataclass: there are many, and a tuple is made in a third of the time
     """An answer of a counted sitting. `labels` stand in the order of the criteria."""
 
     pk: int
@@ -76,7 +76,7 @@ def labels_of(
         asked = asked.exclude(ongoing | Q(adjudicates__isnull=False, adjudicates__closed_at__isnull=True))
     rounds = dict(asked.values_list("pk", "purpose"))
     judgements = Judgement.objects.filter(
-        heard(basis), round__in=rounds, answer__sitting__instrument=instrument, retracted_at__isnull=True
+        heard(basis, rounds), answer__sitting__instrument=instrument, retracted_at__isnull=True
     )
     if counted:
         answers = answers.filter(sitting__standing=Sitting.Standing.COUNTED)
