@@ -10,3 +10,4 @@ TRANSPORT_ALIASES["redis"] = "config.broker:Transport"  # also for addresses of 
 app = Celery("luria")
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+app.autodiscover_tasks(related_name="rule_tasks")

@@ -12,7 +12,7 @@ from corpus.importing import ALL_COLUMNS, stimuli_csv, stimulus_cells, stimulus_
 from corpus.models import Answer
 from reports.csvfile import stream
 from reports.exports import EXPORTS
-from scoring.services import PAPER_RUBRIC, RUBRICS, paper_rubric, rules_apply
+from scoring.services import PAPER_RUBRIC, RUBRICS, paper_rubric, rules_apply, rules_keep_up
 from studies.access import SignedIn, research_study, unblinded_study
 from studies.models import Study
 
@@ -22,7 +22,7 @@ from studies.models import Study
 def exports(request: SignedIn, slug: str) -> HttpResponse:
     study = unblinded_study(request.user, slug)
     rubric = paper_rubric()
-    rules_apply(study=study, rubric=rubric)  # see result_views.current_results
+    rules_keep_up(study=study, rubric=rubric)  # see result_views.current_results
     files = [
         {"export": export, "count": export.count(study, rubric), "columns": export.columns(study, rubric)}
         for export in EXPORTS.values()

@@ -14,13 +14,13 @@ from reports.selectors import Results
 from studies.access import SignedIn, unblinded_study
 
 
-def _results(request: SignedIn, slug: str) -> Results:
+def _results(request: SignedIn, slug: str, *, whole: bool = False) -> Results:
     """Raises Http404 where there is no instrument, or no such choice."""
     study = unblinded_study(request.user, slug)
     _known, instrument = instrument_shown(study, request)
     if instrument is None:
         raise Http404
-    return current_results(study, instrument, request.GET.dict())
+    return current_results(study, instrument, request.GET.dict(), whole=whole)
 
 
 def _figure(number: int) -> Figure:
@@ -59,7 +59,7 @@ def figure_file(request: SignedIn, slug: str, kind: str, number: int = 1) -> Htt
     figure = _figure(number)
     if kind not in FILES:
         raise Http404
-    found = _results(request, slug)
+    found = _results(request, slug, whole=True)
     content = drawn(figure.draw(found).specification("light"), kind)  # type: ignore[arg-type]
     response = HttpResponse(content, content_type=FILES[kind])
     way = "attachment" if "download" in request.GET else "inline"
@@ -71,7 +71,7 @@ def figure_file(request: SignedIn, slug: str, kind: str, number: int = 1) -> Htt
 @require_safe
 def figure_csv(request: SignedIn, slug: str, number: int = 1) -> StreamingHttpResponse:
     figure = _figure(number)
-    found = _results(request, slug)
+    found = _results(request, slug, whole=True)
     for_excel = request.GET.get("for") == "excel"
     pieces = stream(figure.columns, figure.rows(found), for_excel=for_excel, decimal_comma=get_language() == "ru")
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")

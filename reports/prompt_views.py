@@ -9,7 +9,7 @@ from corpus.models import Instrument
 from llmruns.models import Prompt
 from reports.prompt_comparison import comparison_of
 from reports.selectors import rubric_of
-from scoring.services import rules_apply
+from scoring.services import rules_keep_up
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
@@ -21,7 +21,7 @@ def prompt_compare(request: SignedIn, slug: str) -> HttpResponse:
     prompts = (_prompt(study, request.GET.get("first", "")), _prompt(study, request.GET.get("second", "")))
     instrument = get_object_or_404(Instrument, study=study, pk=_number(request.GET.get("instrument", "")))
     rubric = rubric_of(instrument)
-    rules_apply(study=study, rubric=rubric)  # as the results page does: a part of the reading
+    n_uncounted = rules_keep_up(study=study, rubric=rubric)  # as the results page does: a part of the reading
     chosen = request.GET.get("model", "")
     wanted = int(chosen) if chosen.isascii() and chosen.isdigit() and len(chosen) < 18 else None
     rows, single = comparison_of(instrument=instrument, rubric=rubric, prompts=prompts, chosen=wanted)
@@ -36,6 +36,7 @@ def prompt_compare(request: SignedIn, slug: str) -> HttpResponse:
         "single": single,
         "shown": shown,
         "same": prompts[0] == prompts[1],
+        "n_uncounted": n_uncounted,
     }
     return render(request, "reports/prompt_compare.html", context)
 

@@ -1,6 +1,7 @@
 """The results: tables and figures, and the way from each number to its rows."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlencode
 
@@ -32,7 +33,7 @@ from reports.selectors import (
 from reports.tables import answer_rows, overview, per_stimulus
 from reports.words import CONTRAST_REASONS, REASONS, STATES
 from scoring.selectors import labels_of
-from scoring.services import rules_apply
+from scoring.services import rules_apply, rules_keep_up
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
@@ -67,16 +68,24 @@ def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrumen
     return known, next(iter(sat or known), None)
 
 
-def current_results(study: Study, instrument: Instrument, given: Mapping[str, str]) -> Results:
-    """The results that the parameters choose, after the counting rules have seen every answer.
+def current_results(
+    study: Study, instrument: Instrument, given: Mapping[str, str], *, whole: bool = False
+) -> Results:
+    """The results that the parameters choose, after the counting rules have seen what came in lately.
 
-    A GET starts nothing, and this writes: the rules are no work in the background but a part of the reading. They are
-    cheap, idempotent, the same for whoever asks, and a result without them would lack a criterion (DESIGN, section 6).
+    A GET starts nothing, and this writes: the rules are a part of the reading. They are cheap, idempotent, the same for
+    whoever asks, and a result without them would lack a criterion (DESIGN, section 6). After a large import the workers
+    have more to do than a page waits for: then it shows what there is, with how much is missing. A file cannot say so
+    and waits: `whole`.
     """
     rubric = rubric_of(instrument)
-    rules_apply(study=study, rubric=rubric)
+    left = 0
+    if whole:
+        rules_apply(study=study, rubric=rubric)
+    else:
+        left = rules_keep_up(study=study, rubric=rubric)
     chosen = chosen_of(given=given, study=study, instrument=instrument, rubric=rubric)
-    return results_of(study=study, instrument=instrument, rubric=rubric, chosen=chosen)
+    return replace(results_of(study=study, instrument=instrument, rubric=rubric, chosen=chosen), n_uncounted=left)
 
 
 @login_required
@@ -131,7 +140,7 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
     if instrument is None:
         raise Http404
     rubric = rubric_of(instrument)
-    rules_apply(study=study, rubric=rubric)  # see current_results
+    n_uncounted = rules_keep_up(study=study, rubric=rubric)  # see current_results
     groups = row_labels(instrument)
     chosen = _chosen(request, groups)
     results = chosen_of(given=request.GET.dict(), study=study, instrument=instrument, rubric=rubric)
@@ -159,6 +168,7 @@ def result_answers(request: SignedIn, slug: str) -> HttpResponse:
         "states": STATES.items(),
         "query": urlencode(query),
         "results": results,
+        "n_uncounted": n_uncounted,
     }
     return render(request, "reports/result_answers.html", context)
 

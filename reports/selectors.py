@@ -88,6 +88,7 @@ class Results:
     chosen: Chosen
     beside: tuple[str, ...]  # codes of the criteria that are not in the score
     memo: dict[str, Any] = field(default_factory=dict)  # what costs time and is asked for more than once
+    n_uncounted: int = 0  # labels that the counting rules have still to give
 
     @property
     def people(self) -> Row:
