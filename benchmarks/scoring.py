@@ -30,7 +30,8 @@ from transformers import (
 
 from scoring.classifiers import recipes
 from scoring.classifiers.data import Task, dataset_of, read_csv
-from scoring.classifiers.transformer import Net, Transformer, columns_of
+from scoring.classifiers.packing import packed
+from scoring.classifiers.transformer import BUDGET, Net, Transformer, columns_of
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
 
@@ -127,12 +128,11 @@ def rows_of(name: str, nets: list[Any], tokenizer: Any, texts: list[str]) -> dic
 
     row("pipeline", lambda: softmax_pairs(piped(nets, tokenizer, texts, 1)))
     row("pipeline, batches of 32", lambda: softmax_pairs(piped(nets, tokenizer, texts, 32)))
-    classifier = classifier_make(tokenizer, nets)
+    classifier = classifier_make(tokenizer, [packed(net, BUDGET) for net in nets])  # as it is loaded to judge
     row("sorted batches", lambda: classifier.predict(texts)[0])
     assert found["sorted batches"]["furthest"] < 1e-4, "the outputs differ"
-    for net in nets:
-        net.to(torch.bfloat16)
-    row("sorted batches, bf16", lambda: classifier.predict(texts)[0])
+    half = classifier_make(tokenizer, [packed(net.to(torch.bfloat16), BUDGET) for net in nets])
+    row("sorted batches, bf16", lambda: half.predict(texts)[0])
     return found
 
 
@@ -168,7 +168,7 @@ def trained_difference(tokenizer: Any) -> dict[str, float]:
     texts = sentences(n=983)
     full = model.predict(texts)[0][0]
     for net in model.nets:
-        net.model.to(torch.bfloat16)
+        net.model = packed(net.model.to(torch.bfloat16), BUDGET)
     half = model.predict(texts)[0][0]
     return {
         "spread of the probabilities": float(full[:, 1].std()),

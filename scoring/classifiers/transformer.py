@@ -13,6 +13,7 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from scoring.classifiers import finetuning
 from scoring.classifiers.data import Dataset, Progress, Task
+from scoring.classifiers.packing import packed
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.storing import disk_errors
 from scoring.classifiers.tokens import Encoded, batches_of, encode, padded
@@ -84,7 +85,7 @@ class Transformer:
         bf16: bool = False,
         threads: int | None = None,
     ) -> "Transformer":
-        """Raises ClassifierError weights_corrupt."""
+        """To judge by (see `packing`). Raises ClassifierError weights_corrupt."""
         if threads:
             torch.set_num_threads(threads)
         try:
@@ -100,7 +101,7 @@ class Transformer:
                 )
                 if info["missing_keys"]:
                     raise ValueError(f"{path.name} has no {min(info['missing_keys'])}")
-                nets.append(model)
+                nets.append(packed(model, BUDGET))
         except (SafetensorError, OSError, ValueError, RuntimeError, KeyError) as error:
             raise ClassifierError("weights_corrupt", error=str(error)[:200]) from error
         columns = columns_of(tasks, len(nets), nets[0].config.num_labels if nets else 0)
