@@ -87,7 +87,12 @@ def _cells(names: Mapping[int, str]) -> list[Any]:
     kind, number = Cast("judge__kind", TextField()), Cast("judge_id", TextField())
     known = [When(judge=judge, then=Value(_quoted_here(name))) for judge, name in names.items() if name]
     named = Case(*known, output_field=TextField())
-    judge = Coalesce(named, F("judge__rule__code"), Concat(kind, Value("-"), number, output_field=TextField()), output_field=TextField())
+    judge = Coalesce(
+        named,
+        F("judge__rule__code"),
+        Concat(kind, Value("-"), number, output_field=TextField()),
+        output_field=TextField(),
+    )
     return [
         F("answer__blind_id"),
         F("answer__stimulus__position"),

@@ -68,9 +68,7 @@ def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrumen
     return known, next(iter(sat or known), None)
 
 
-def current_results(
-    study: Study, instrument: Instrument, given: Mapping[str, str], *, whole: bool = False
-) -> Results:
+def current_results(study: Study, instrument: Instrument, given: Mapping[str, str], *, whole: bool = False) -> Results:
     """The results that the parameters choose, after the counting rules have seen what came in lately.
 
     A GET starts nothing, and this writes: the rules are a part of the reading. They are cheap, idempotent, the same for

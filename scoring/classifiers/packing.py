@@ -63,7 +63,7 @@ def _with_packed(module: nn.Module, rows: int) -> nn.Module:
     made = copy(module)
     made._modules = {name: _child(child, rows) for name, child in module._modules.items()}
     if _is_gelu(module):
-        made._modules["dense"] = Packed(module.dense, rows, "gelu")  # type: ignore[arg-type]
+        made._modules["dense"] = Packed(module.dense, rows, "gelu")
         made.intermediate_act_fn = nn.Identity()
     return made
 
@@ -79,7 +79,11 @@ def _child(child: nn.Module | None, rows: int) -> nn.Module | None:
 def _is_gelu(module: nn.Module) -> bool:
     """Whether it is the first half of a feed-forward block: a linear layer and the exact GELU."""
     act = getattr(module, "intermediate_act_fn", None)
-    return type(getattr(module, "dense", None)) is nn.Linear and isinstance(act, GELUActivation) and act.act is nn.functional.gelu
+    return (
+        type(getattr(module, "dense", None)) is nn.Linear
+        and isinstance(act, GELUActivation)
+        and act.act is nn.functional.gelu
+    )
 
 
 def _last_layer_shorten(model: Any) -> None:
