@@ -88,6 +88,17 @@ session[HASH_SESSION_KEY] = user.get_session_auth_hash()
 session.create()
 print(json.dumps([session.session_key, study.slug]))
 """
+# What a worker does within half a minute of an import.
+COUNT = """
+import json, resource, time
+from scoring.counting import rules_look
+def spent():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+cpu, begun = spent(), time.monotonic()
+rules_look(None)
+print(json.dumps([time.monotonic() - begun, spent() - cpu]))
+"""
 PAGES = {
     "results page": "results/",
     "its figures": "results/figures.json",
@@ -131,7 +142,15 @@ def pages() -> list[str]:
         session, slug = build(found, repeats=0)
         found.web_start()
         browser = Browser(found, cookies={"luria_session": session})
-        lines = []
+        first = asked(found, browser, f"/studies/{slug}/results/")
+        database = found.postgres_seconds()
+        clock, cpu = json.loads(found.manage("shell", "-v0", "-c", COUNT))
+        database = found.postgres_seconds() - database
+        lines = [
+            f"results page before anything is counted {first.seconds:.2f} s ({first.cpu:.2f} s of CPU, "
+            f"{first.database:.2f} s of PostgreSQL's); the worker's count of the rest {clock:.2f} s "
+            f"({cpu:.2f}, {database:.2f} s)"
+        ]
         for name, path in PAGES.items():
             all_of_them = [asked(found, browser, f"/studies/{slug}/{path}") for _ in range(TIMES + 1)]
             first, rest = all_of_them[0], sorted(all_of_them[1:], key=lambda one: one.seconds)
@@ -149,7 +168,7 @@ def files() -> list[str]:
         session, slug = build(found, repeats=5)
         found.web_start()
         browser = Browser(found, cookies={"luria_session": session})
-        browser.get(f"/studies/{slug}/exports/")  # the counting rules have seen every answer
+        found.manage("shell", "-v0", "-c", COUNT)
         before = memory(found)
         done = [asked(found, browser, f"/studies/{slug}/exports/judgements.csv") for _ in range(3)]
         after = memory(found)
