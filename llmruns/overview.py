@@ -14,10 +14,10 @@ from corpus.models import Answer
 from llmruns.accounts import Account, Accounts, accounts_of, accounts_of_runs
 from llmruns.models import Experiment, ModelConfig, Run
 from llmruns.selectors import RunProgress, stimulus_groups
+from llmruns.states import GOING, STUCK
 
 RUNS_SHOWN = 100  # the paper's eighteen models with five runs each fit a page
 NAMED = 20  # runs of a group that stands still that are named one by one
-STUCK = [Run.State.PAUSED, Run.State.INCOMPLETE]
 
 
 @dataclass(frozen=True)
@@ -102,13 +102,12 @@ def experiment_overview(experiment: Experiment, number: Any) -> Overview:
 
 
 def _configs(experiment: Experiment) -> Iterable[ModelConfig]:
-    going = [Run.State.PENDING, Run.State.RUNNING]
     return (
         ModelConfig.objects.filter(runs__experiment=experiment)
         .annotate(
             runs_count=Count("runs"),
             runs_stuck=Count("runs", filter=Q(runs__state__in=STUCK)),
-            runs_going=Count("runs", filter=Q(runs__state__in=going)),
+            runs_going=Count("runs", filter=Q(runs__state__in=GOING)),
             runs_unfinished=Count("runs", filter=~Q(runs__state=Run.State.FINISHED)),
         )
         .order_by("label")

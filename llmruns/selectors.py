@@ -15,6 +15,7 @@ from llmruns.credentials import key_of
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
 from llmruns.models import Call, Credential, Experiment, ModelConfig, ReplyImport, Run, RunStimulus
 from llmruns.parameters import refused_parameters
+from llmruns.states import RUN_COUNTS, STUCK
 from llmruns.wording import kind_words, model_difference, remedy
 from studies.models import Study
 
@@ -71,9 +72,8 @@ def experiments_of(study: Study) -> QuerySet[Experiment]:
         Experiment.objects.filter(study=study)
         .select_related("instrument", "prompt")
         .annotate(
-            runs_count=Count("runs"),
-            runs_finished=Count("runs", filter=Q(runs__state=Run.State.FINISHED)),
-            runs_stuck=Count("runs", filter=Q(runs__state__in=[Run.State.PAUSED, Run.State.INCOMPLETE])),
+            **RUN_COUNTS,
+            runs_stuck=Count("runs", filter=Q(runs__state__in=STUCK)),
             is_set_aside=Exists(ReplyImport.objects.filter(experiment=OuterRef("pk"), set_aside_at__isnull=False)),
         )
         .order_by("-pk")

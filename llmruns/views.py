@@ -23,7 +23,7 @@ from llmruns.credentials import CredentialUnusableError
 from llmruns.estimate import estimates_of, totals
 from llmruns.forms import ADDRESS_ERRORS, ExperimentForm, ModelConfigForm
 from llmruns.keys import KeyMissingError
-from llmruns.models import Experiment, ModelConfig, Run
+from llmruns.models import Experiment, ModelConfig
 from llmruns.money_forms import CAP_PROBLEMS, CapForm
 from llmruns.overview import experiment_overview, runs_like
 from llmruns.parameters import refused_parameters
@@ -48,6 +48,7 @@ from llmruns.services import (
     paper_prompt_text,
     prompt_ensure,
 )
+from llmruns.states import GOING, RUN_COUNTS
 from llmruns.wording import CREDENTIAL_PROBLEMS, kind_words, remedy
 from studies.access import research_study, unblinded_study
 from studies.models import Study, User
@@ -226,7 +227,8 @@ def _experiment_confirm(request: HttpRequest, study: Study, form: ExperimentForm
 
 
 def _experiment(study: Study, pk: int) -> Experiment:
-    return get_object_or_404(Experiment.objects.select_related("instrument", "prompt", "study"), study=study, pk=pk)
+    experiments = Experiment.objects.select_related("instrument", "prompt", "study").annotate(**RUN_COUNTS)
+    return get_object_or_404(experiments, study=study, pk=pk)
 
 
 @login_required
@@ -307,18 +309,20 @@ def run_detail(request: HttpRequest, slug: str, pk: int, run_pk: int) -> HttpRes
     study = unblinded_study(request.user, slug)
     experiment = _experiment(study, pk)
     run = get_object_or_404(experiment.runs.select_related("config", "sitting"), pk=run_pk)
+    rows = run_rows(run)
+    going = run.state in GOING and experiment.state == Experiment.State.RUNNING
     context = {
         "study": study,
         "experiment": experiment,
         "run": run,
-        "rows": run_rows(run),
+        "rows": rows,
         "refused": refused_parameters(run.config),
         "problem_words": kind_words(run.problem) if run.problem else "",
         "remedy": remedy(run.problem),
         "resumable": run.state in RESUMABLE
         and not experiment.imported
         and experiment.state != Experiment.State.CANCELLED,
-        "moving": run.state in (Run.State.PENDING, Run.State.RUNNING),
+        "moving": going or any(row.in_flight for row in rows),
     }
     return render(request, "llmruns/run_detail.html", context)
 

@@ -12,6 +12,7 @@ from django.utils.translation import ngettext
 from annotation.models import Campaign, Place, Purpose
 from corpus.models import Instrument, Respondent, Sitting
 from llmruns.models import Experiment, ModelConfig, Run
+from llmruns.states import RUN_COUNTS
 from studies.access import Visitor
 from studies.models import Blinding, Membership, Role, Study
 from surveys.models import Survey
@@ -268,16 +269,13 @@ class Work:
     """Everything of a study that may wait for somebody."""
 
     surveys: list[Survey]  # with n_started and n_finished
-    experiments: list[Experiment]  # with n_runs, n_finished, n_paused and n_incomplete
+    experiments: list[Experiment]  # with RUN_COUNTS
     campaigns: list[Campaign]  # with n_done
 
 
 def study_work(study: Study) -> Work:
     """Three queries."""
-    states = ("finished", "paused", "incomplete")
-    experiments = Experiment.objects.filter(study=study).annotate(
-        n_runs=Count("runs"), **{f"n_{state}": Count("runs", filter=Q(runs__state=state)) for state in states}
-    )
+    experiments = Experiment.objects.filter(study=study).annotate(**RUN_COUNTS)
     campaigns = Campaign.objects.filter(study=study).annotate(
         n_done=Count("places", filter=Q(places__state=Place.State.DONE, places__purpose=Purpose.RATING)),
     )
