@@ -38,6 +38,12 @@ class Cast:
         return client
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A long test that begins last, in random order, is waited for by a worker that has nothing else to do."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
 @pytest.fixture(autouse=True)
 def quick_passwords(settings: Settings) -> None:
     """A password is hashed slowly on purpose; a test has three people to make before it begins."""

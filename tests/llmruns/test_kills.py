@@ -1,6 +1,6 @@
 """kill -9 of a worker, of the broker and of PostgreSQL, in turn, in the middle of many calls.
 
-Of 360 here; LURIA_KILLED_CALLS=900 makes it 900, which is for a machine that has nothing else to do.
+Of 180 here; LURIA_KILLED_CALLS=900 makes it 900, which is for a machine that has nothing else to do.
 
 The server keeps a journal of its own: of every request, who was asked what, and what it counted. The installation's
 tables must agree with it, call by call and to the last cent.
@@ -24,9 +24,10 @@ from tests.llmruns.conftest import KEY
 from tests.llmruns.installation import Installation, installation
 from tests.llmruns.workers import Worker, wait_for
 
-CALLS = int(os.environ.get("LURIA_KILLED_CALLS", "360"))  # answers asked for; 18 of each model
+CALLS = int(os.environ.get("LURIA_KILLED_CALLS", "180"))  # answers asked for; 18 of each model
 STIMULI = 18
-THREADS = 16
+IMPATIENT = "tests.llmruns.impatient_settings"
+THREADS = 8
 
 Asked = tuple[str, str]  # model, prompt
 
@@ -93,7 +94,7 @@ def journal() -> Iterator[Journal]:
 
 
 @pytest.fixture(scope="module")
-def place() -> Iterator[Installation]:
+def place(django_db_setup: None) -> Iterator[Installation]:
     with installation(TEST_API_KEY=KEY) as found:
         yield found
 
@@ -156,12 +157,13 @@ def check_against(journal: Journal, calls: list[dict[str, Any]], experiment: dic
         assert billed == known
 
 
+@pytest.mark.long
 def test_kill_9_of_each_part_in_turn_in_the_middle_of_the_calls(
     place: Installation, journal: Journal, tmp_path: Path
 ) -> None:
     log = tmp_path / "worker.log"
     place.launch(journal.base_url, models=CALLS // STIMULI, stimuli=STIMULI, cap="50")
-    options = {"prefix": "", "log": log, "threads": THREADS, **place.extra}
+    options = {"prefix": "", "log": log, "threads": THREADS, "DJANGO_SETTINGS_MODULE": IMPATIENT, **place.extra}
 
     def reached(share: float) -> None:
         wait_for(lambda: journal.count >= CALLS * share, seconds=150, log=log)
