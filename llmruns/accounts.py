@@ -8,7 +8,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet, Sum
 
 from corpus.models import Instrument, Sitting
-from llmruns.models import Call, Experiment, Judging, ModelConfig, Run
+from llmruns.models import Call, Experiment, Judging, ModelConfig, Provider, Run
 from llmruns.pricing import UNCERTAIN
 
 # The alarm for identical repeats: so many stimuli must be comparable, and so large a share of them identical.
@@ -31,7 +31,9 @@ class Account:
     """Of a run, a model or an experiment, over all attempts and failures."""
 
     money: dict[str, Money] = field(default_factory=dict)
-    unknown: int = 0  # calls that may have cost something, and nobody can say even at most how much
+    unpriced: int = 0  # calls that may have cost something, and no price says how much
+    unknown: int = 0  # calls with a price that may have cost something, and nobody can say even at most how much
+    simulated: int = 0  # sent nowhere: they cost nothing
     replies: int = 0  # completed ones, which providers bill
     perhaps: int = 0  # calls without a reply that may have been billed all the same
     first: int = 0  # first attempts
@@ -50,7 +52,9 @@ class Account:
         return 100 * self.first_valid / self.first if self.first else None
 
     def add(self, group: Mapping[str, Any]) -> None:
+        self.unpriced += group["unpriced"]
         self.unknown += group["unknown"]
+        self.simulated += group["simulated"]
         self.replies += group["replies"]
         self.perhaps += group["perhaps"]
         self.first += group["first"]
@@ -75,8 +79,10 @@ _SILENT = Q(cost=None) & ~Q(state=Call.State.IN_FLIGHT)
 # A failure that the provider answered with an error is not billed, whether or not there is a price.
 _COMPLETED = Q(state__in=[Call.State.OK, Call.State.BAD_REPLY, Call.State.SURPLUS])
 _LOST = Q(state=Call.State.LOST)
+_SIMULATED = Q(config__provider=Provider.SIMULATED)
 # As pricing.failure_may_be_billed has it.
 _PERHAPS = Q(state=Call.State.FAILED, sent=True, kind__in=UNCERTAIN) & ~Q(http_status__gte=300)
+_UNKNOWN = _SILENT & (_COMPLETED | _LOST | _PERHAPS) & Q(reserved=None) & ~_SIMULATED
 
 
 def judging_account(judging: Judging) -> Account:
@@ -123,7 +129,9 @@ def _groups(calls: QuerySet[Call], *by: str) -> Iterable[Mapping[str, Any]]:
             known=Sum("cost"),
             possible=Sum("reserved", filter=_SILENT),
             in_flight=Sum("reserved", filter=Q(state=Call.State.IN_FLIGHT)),
-            unknown=Count("pk", filter=_SILENT & (_COMPLETED | _LOST | _PERHAPS) & Q(reserved=None)),
+            unpriced=Count("pk", filter=_UNKNOWN & Q(price=None)),
+            unknown=Count("pk", filter=_UNKNOWN & Q(price__isnull=False)),
+            simulated=Count("pk", filter=_SIMULATED),
             replies=Count("pk", filter=_COMPLETED),
             perhaps=Count("pk", filter=_SILENT & ~_COMPLETED & (_LOST | _PERHAPS | Q(reserved__isnull=False))),
             first=Count("pk", filter=Q(attempt=1)),

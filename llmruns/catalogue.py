@@ -96,11 +96,12 @@ def catalogue_rows(study: Study) -> list[Row]:
         key = (entry.provider, entry.model)
         if key not in found or entry.study_id is not None:
             found[key] = entry
-    prices = _prices_of_today(study)
+    prices = prices_of_today(study)
     return [Row(entry, prices.get(key), entry.study_id is not None) for key, entry in found.items()]
 
 
-def _prices_of_today(study: Study) -> dict[tuple[str, str], Price]:
+def prices_of_today(study: Study) -> dict[tuple[str, str], Price]:
+    """By provider and model. One query."""
     rows = Price.objects.filter(Q(study=study) | Q(study=None), valid_from__lte=timezone.localdate())
     prices: dict[tuple[str, str], Price] = {}
     for price in sorted(rows, key=lambda row: (row.study_id is not None, row.valid_from)):

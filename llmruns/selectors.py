@@ -11,9 +11,10 @@ from django.db.models.fields import BooleanField
 from django.utils import timezone
 
 from corpus.models import Answer
+from llmruns.catalogue import prices_of_today
 from llmruns.credentials import key_of
 from llmruns.keys import KeyMissingError, KeyNameRefusedError
-from llmruns.models import Call, Credential, Experiment, ModelConfig, ReplyImport, Run, RunStimulus
+from llmruns.models import Call, Credential, Experiment, ModelConfig, Price, ReplyImport, Run, RunStimulus
 from llmruns.parameters import refused_parameters
 from llmruns.states import RUN_COUNTS, STUCK
 from llmruns.wording import kind_words, model_difference, remedy
@@ -26,11 +27,12 @@ class ConfigRow:
     key_is_set: bool
     runs: int
     trial: Call | None
+    price: Price | None  # of today
     refused: list[str]  # asked for, and not sent because the model does not take them
 
 
 def config_rows(study: Study) -> list[ConfigRow]:
-    """The study's configurations with their last trial. Two queries."""
+    """The study's configurations with their last trial and the price of today. Three queries."""
     last = Call.objects.filter(config=OuterRef("pk"), purpose=Call.Purpose.TRIAL).order_by("-pk").values("pk")[:1]
     configs = list(
         ModelConfig.objects.filter(study=study)
@@ -39,9 +41,15 @@ def config_rows(study: Study) -> list[ConfigRow]:
         .order_by("label")
     )
     trials = _light(Call.objects.filter(pk__in=[config.trial_id for config in configs if config.trial_id])).in_bulk()
+    prices = prices_of_today(study)
     return [
         ConfigRow(
-            config, _key_is_set(config), config.runs_count, trials.get(config.trial_id), refused_parameters(config)
+            config,
+            key_is_set=_key_is_set(config),
+            runs=config.runs_count,
+            trial=trials.get(config.trial_id),
+            price=prices.get((config.provider, config.model)),
+            refused=refused_parameters(config),
         )
         for config in configs
     ]

@@ -15,6 +15,7 @@ urlpatterns = [
     path(f"{STUDY}/models/keys/", views_catalogue.credential_list, name="credential_list"),
     path(f"{STUDY}/models/keys/new/", views_catalogue.credential_new, name="credential_new"),
     path(f"{STUDY}/models/keys/<int:pk>/retire/", views_catalogue.credential_retire_view, name="credential_retire"),
+    path(f"{STUDY}/models/<int:pk>/prices/new/", views_catalogue.model_price_new, name="model_price_new"),
     path(f"{STUDY}/models/<int:pk>/try/", views.model_try_out, name="model_try"),
     path(f"{STUDY}/experiments/", views.experiment_list, name="experiment_list"),
     path(f"{STUDY}/experiments/new/", views.experiment_new, name="experiment_new"),

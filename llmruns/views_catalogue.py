@@ -4,6 +4,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -19,7 +20,8 @@ from llmruns.catalogue import (
 )
 from llmruns.credentials import CredentialRefusedError, credential_create, credential_retire
 from llmruns.forms_catalogue import CredentialForm, EntryForm, PriceForm
-from llmruns.models import CatalogueEntry, Credential
+from llmruns.models import CatalogueEntry, Credential, ModelConfig
+from llmruns.money_forms import NEVER_CALLED
 from llmruns.selectors import credential_rows
 from llmruns.vault import VaultClosedError, vault_is_open
 from llmruns.views import _person
@@ -95,22 +97,36 @@ def catalogue_edit(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
 def price_new(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
     study = research_study(request.user, slug)
     entry = _entry(study, pk)
+    return _price_form(request, study, entry, reverse("catalogue_entry", args=[slug, entry.pk]))
+
+
+@login_required
+@require_http_methods(["GET", "POST"])
+def model_price_new(request: HttpRequest, slug: str, pk: int) -> HttpResponse:
+    """Of a model of the study, whether or not the catalogue knows it. A price belongs to the provider and the name."""
+    study = research_study(request.user, slug)
+    config = get_object_or_404(ModelConfig.objects.exclude(provider__in=NEVER_CALLED), study=study, pk=pk)
+    return _price_form(request, study, config, reverse("model_list", args=[slug]))
+
+
+def _price_form(request: HttpRequest, study: Study, of: CatalogueEntry | ModelConfig, back: str) -> HttpResponse:
     form = PriceForm(request.POST or None)
     if request.method == "POST" and form.is_valid():
         try:
             price_add(
                 study=study,
                 actor=_person(request),
-                provider=entry.provider,
-                model=entry.model,
+                provider=of.provider,
+                model=of.model,
                 **{name: form.cleaned_data[name] for name in PriceForm.Meta.fields},
             )
         except PriceTakenError:
             form.add_error("valid_from", _("The study has a price from this day on. Prices are added, not changed."))
         else:
             messages.success(request, _("The price is added. Calls that were made before keep theirs."))
-            return redirect("catalogue_entry", slug, entry.pk)
-    return render(request, "llmruns/price_new.html", {"study": study, "form": form, "entry": entry})
+            return redirect(back)
+    context = {"study": study, "form": form, "of": of, "back": back}
+    return render(request, "llmruns/price_new.html", context)
 
 
 @login_required

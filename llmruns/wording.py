@@ -51,9 +51,9 @@ REMEDIES: dict[str, Promise] = {
     "redirect": _("Use the address to which the server points, if you trust it, in a new configuration."),
     "not_a_model": _("Check the base address: it usually ends in /v1."),
     "too_large": _(
-        "No reply that is asked for here is so long. Its beginning stands in the last call: where it is a model's, the model does "
-        "not stop by itself, and a configuration with a maximum of output tokens stops it; where it is a page or a file, "
-        "the base address leads to something else. A configuration is not edited: add a right one."
+        "No reply that is asked for here is so long. Its beginning stands in the last call: where it is a model's, the "
+        "model does not stop by itself, and a configuration with a maximum of output tokens stops it; where it is a "
+        "page or a file, the base address leads to something else. A configuration is not edited: add a right one."
     ),
     "unexpected": _("Look at the configuration and at the worker's log. If nothing is wrong there, report it."),
     "private_address": _("Use a public address, or let whoever runs this installation allow private ones."),

@@ -8,9 +8,11 @@ of headers, puts the key in itself, and keeps the body, bounded, even when nothi
 share no class. `GuardedTransport` is the one for httpx2; the one for httpx stands beside the SDK that needs it.
 """
 
+import atexit
 import re
 import ssl
 import time
+import weakref
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
@@ -28,6 +30,16 @@ SECRET_LENGTH = 12
 # Not the content type: the SDK would decode an error with whatever charset it names, and fail.
 HEADERS_READ = ("retry-after", "location")
 EXCHANGE = "luria.exchange"
+
+# Clients are kept for as long as the process lives: a connection is opened once, and closed when the process ends.
+_open: "weakref.WeakSet[Guard]" = weakref.WeakSet()
+
+
+@atexit.register
+def transports_close() -> None:
+    """Close the connections of all clients of this process; one that is used afterwards opens them anew."""
+    for transport in list(_open):
+        transport.close()
 
 
 def key_blank(body: bytes, key: str) -> bytes:
@@ -74,6 +86,7 @@ class Guard:
         self._inner = self.library.HTTPTransport(trust_env=False, limits=limits, verify=tls)
         names = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "LocalProtocolError")
         self._unsent = tuple(getattr(self.library, name) for name in names)
+        _open.add(self)
 
     def own_headers(self) -> Mapping[str, str]:
         return self._headers

@@ -5,6 +5,7 @@ from decimal import Decimal
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from llmruns.calls import question_body
 from llmruns.catalogue import (
@@ -17,6 +18,7 @@ from llmruns.catalogue import (
 )
 from llmruns.models import Call, CatalogueEntry, ModelConfig, Price
 from llmruns.parameters import extra_body_problem, parameter_rows
+from llmruns.pricing import price_at
 from llmruns.providers import BASE_URLS
 from llmruns.services import model_config_create
 from studies.models import AuditEntry
@@ -241,6 +243,22 @@ def test_a_price_is_added_and_never_changed(cast: Cast, alice: Client) -> None:
     price = Price.objects.get(model="GigaChat-2")
     assert (price.study, price.currency, price.input_million) == (cast.study, "RUB", 1)
     assert "RUB" in alice.get(f"/studies/ours/models/catalogue/{entry.pk}/").content.decode()
+
+
+def test_a_model_that_no_catalogue_knows_has_a_price(cast: Cast, alice: Client, config: ModelConfig) -> None:
+    """One on a server of the researcher's own, say."""
+    at = f"/studies/ours/models/{config.pk}/prices/new/"
+    assert at in alice.get("/studies/ours/models/").content.decode(), "where one looks for it"
+    assert "all models of this study that are test-model" in alice.get(at).content.decode()
+    response = alice.post(at, NEW_PRICE)
+    assert (response.status_code, response.url) == (302, "/studies/ours/models/")
+    price = Price.objects.get()
+    assert (price.study, price.provider, price.model) == (cast.study, "openai_compatible", "test-model")
+    assert price_at(config, timezone.localdate()) == price
+    assert "1 / 2 RUB" in alice.get("/studies/ours/models/").content.decode()
+    assert alice.post(at, NEW_PRICE).status_code == 200, "one a day"
+    ModelConfig.objects.update(provider="replayed")
+    assert alice.get(at).status_code == 404 and at not in alice.get("/studies/ours/models/").content.decode()
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from django.utils import timezone
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import sittings_set_standing
 from corpus.simulation import truth_of, variants
+from llmruns.accounts import judging_account
 from llmruns.budget import cap_set, experiment_pause
 from llmruns.calls import calls_sweep, provider_ask
 from llmruns.judge_calls import answer_work, judgement_claim, judgement_record
@@ -706,6 +707,10 @@ def test_the_simulated_model_judges_in_a_simulated_study(cast: Cast) -> None:
     )
     work(judging)
     assert judging.state == "finished" and judging.items.count() > 20
+    account = judging_account(judging)
+    assert (account.sums, account.unpriced, account.unknown, account.simulated > 0) == ([], 0, 0, True)
+    page = cast.client(cast.alice).get(f"/studies/made-up/judgings/{judging.pk}/").content.decode()
+    assert "none; simulated models are asked nowhere" in page
     rows = Judgement.objects.filter(round=judging.round_id, criterion__code="grammatical")
     stimuli = {one.pk: variants(one.text, one.original) for one in simulation.instrument.stimuli.all()}
     for row in rows.select_related("answer"):

@@ -174,7 +174,7 @@ def test_sums_are_per_currency_and_over_all_attempts(
     assert (usd.currency, usd.known, usd.possible) == ("USD", 3 * Decimal("0.000696"), held)
     run = experiment.runs.get()
     assert accounts_of_runs([run]) == {run.pk: accounts.total}
-    assert accounts.total.unknown == 0
+    assert (accounts.total.unpriced, accounts.total.unknown) == (0, 0)
     # Two of three first attempts were valid: that of ONE was not.
     assert (accounts.total.first, accounts.total.first_valid) == (3, 2)
     page = get(alice, f"experiments/{experiment.pk}/")
@@ -185,8 +185,10 @@ def test_a_cost_that_nobody_knows_is_counted_and_not_added(alice: Client, launch
     experiment = launch()
     work(experiment)
     account = accounts_of(experiment).total
-    assert (account.sums, account.unknown) == ([], 3)
-    assert "3 calls of unknown cost" in get(alice, f"experiments/{experiment.pk}/")
+    assert (account.sums, account.unpriced, account.unknown) == ([], 3, 0)
+    page = get(alice, f"experiments/{experiment.pk}/")
+    assert page.count("No price was known for 3 calls") == 1, "once, and not in every row"
+    assert "unknown cost" not in page
 
 
 def test_identical_repeats_ring_from_five_stimuli_on(launch: Launch, server: ChatServer) -> None:
@@ -326,7 +328,7 @@ def test_a_call_that_was_perhaps_billed_is_counted_without_a_price_too(launch: L
     experiment = launch()
     work(experiment)
     total = accounts_of(experiment).total
-    assert (total.unknown, total.perhaps) == (4, 1), "three replies and one that went out and came to nothing"
+    assert (total.unpriced, total.perhaps) == (4, 1), "three replies and one that went out and came to nothing"
 
 
 def test_what_was_perhaps_billed_is_the_same_in_sums_as_in_the_rule(launch: Launch, config: ModelConfig) -> None:
@@ -349,7 +351,7 @@ def test_what_was_perhaps_billed_is_the_same_in_sums_as_in_the_rule(launch: Laun
         expected += failure_may_be_billed(kind, status, sent=sent)
     total = accounts_of(run.experiment).total
     assert 0 < expected < len(cases)
-    assert (total.perhaps, total.unknown) == (expected, expected)
+    assert (total.perhaps, total.unpriced) == (expected, expected)
 
 
 def test_how_deep_a_document_may_be() -> None:

@@ -332,6 +332,7 @@ def routes(experiment: Experiment, config: ModelConfig) -> dict[str, tuple[str, 
         "credential_retire": ("post", f"/studies/ours/models/keys/{credential.pk}/retire/"),
         "model_list": ("get", "/studies/ours/models/"),
         "model_new": ("post", "/studies/ours/models/new/"),
+        "model_price_new": ("post", f"/studies/ours/models/{config.pk}/prices/new/"),
         "model_try": ("post", f"/studies/ours/models/{config.pk}/try/"),
         "experiment_list": ("get", "/studies/ours/experiments/"),
         "experiment_new": ("post", "/studies/ours/experiments/new/"),
@@ -359,6 +360,7 @@ ROUTES = [
     "experiment_cap", "limit_list", "limit_edit", "limit_delete", "call_log", "call_file",
     "prompt_list", "prompt_new",
     "catalogue_list", "catalogue_new", "catalogue_entry", "catalogue_edit", "price_new",
+    "model_price_new",
     "credential_list", "credential_new", "credential_retire",
 ]  # fmt: skip
 
@@ -387,6 +389,7 @@ def test_the_wrong_person_is_refused(
         "catalogue_new": NEW_ENTRY | {"provider": "openai", "model": "gpt-new"},
         "catalogue_edit": NEW_ENTRY,
         "price_new": NEW_PRICE,
+        "model_price_new": NEW_PRICE,
         "credential_new": NEW_CREDENTIAL,
     }.get(name, experiment_form(instrument, config) | {"step": "launch", "cap": "1"})
     # What must not change, whoever asks: the rows and the key that could be deleted.
