@@ -119,6 +119,7 @@ AUTH_PASSWORD_VALIDATORS = [
 LANGUAGE_CODE = "en"
 LANGUAGES = [("ru", _("Russian")), ("en", _("English"))]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = ["config.formats"]
 LANGUAGE_COOKIE_NAME = "luria_language"
 TIME_ZONE = env.str("TIME_ZONE", default="UTC")
 USE_TZ = True

@@ -126,7 +126,7 @@ def notice_text(notice: Notice) -> str:
     elif notice.reason == "consent_not_used":
         told["values"] = " / ".join(told["values"])
     elif notice.reason == "same_file":
-        told["date"] = date_format(localtime(datetime.fromisoformat(told["imported_at"])), "DATETIME_FORMAT")
+        told["date"] = date_format(localtime(datetime.fromisoformat(told["imported_at"])), "SHORT_DATETIME_FORMAT")
     return NOTICES[notice.reason] % told
 
 

@@ -351,8 +351,8 @@ def test_a_deadline_is_told_and_closes_nothing(cast: Cast, campaign: Campaign, r
     Campaign.objects.filter(pk=campaign.pk).update(
         deadline=datetime(2100, 5, 17, 15, 30, tzinfo=timezone.get_current_timezone())
     )
-    assert "Please finish by May 17, 2100, 3:30 p.m. UTC." in rater.get(home).content.decode()
-    assert "Raters are asked to finish by May 17, 2100, 3:30 p.m. UTC." in researcher.get(page).content.decode()
+    assert "Please finish by 17 May 2100, 15:30 UTC." in rater.get(home).content.decode()
+    assert "Raters are asked to finish by 17 May 2100, 15:30 UTC." in researcher.get(page).content.decode()
     passed(campaign)
     text = rater.get(home).content.decode()
     assert "The deadline has passed" in text
