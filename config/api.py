@@ -25,6 +25,7 @@ from reports.api import (
     SittingsViewSet,
 )
 from reports.judge_api import JudgesViewSet
+from reports.judging_api import JudgingsViewSet
 from scoring.api import RoundsViewSet
 from studies.api import Filters, StudiesViewSet, query_read
 from surveys.api import SurveysViewSet
@@ -76,6 +77,7 @@ for name, viewset in (
     ("experiments", ExperimentsViewSet),
     ("runs", RunsViewSet),
     ("calls", CallsViewSet),
+    ("judgings", JudgingsViewSet),
 ):
     router.register(f"studies/<slug:study>/{name}", viewset, basename=f"api-{name}")
 

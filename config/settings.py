@@ -207,6 +207,7 @@ SPECTACULAR_SETTINGS = {
     "DESCRIPTION": "One psycholinguistic test for people and for language models. docs/api.md says how to begin.",
     "POSTPROCESSING_HOOKS": ["drf_spectacular.hooks.postprocess_schema_enums"],
     "ENUM_NAME_OVERRIDES": {
+        "JudgingState": "llmruns.models.Judging.State",
         "RespondentKind": "corpus.models.Respondent.Kind",
         "SittingState": "corpus.models.Sitting.State",
         "Standing": "corpus.models.Sitting.Standing",

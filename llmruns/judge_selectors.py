@@ -48,6 +48,16 @@ def judgings_of(study: Study) -> QuerySet[Judging]:
     )
 
 
+def judging_counts(judgings: QuerySet[Judging]) -> QuerySet[Judging]:
+    """With `n_answers` and `n_settled`. No query of its own."""
+    shown = Coalesce(F("items__same_as__state"), F("items__state"))
+    left = Q(items__state=JudgingItem.State.REMOVED)
+    settled = left | Q(shown_state__in=[JudgingItem.State.JUDGED, JudgingItem.State.NO_VERDICT])
+    return judgings.alias(shown_state=shown).annotate(
+        n_answers=Count("items"), n_settled=Count("items", filter=settled)
+    )
+
+
 @dataclass
 class JudgingProgress:
     answers: int = 0

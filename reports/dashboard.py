@@ -197,7 +197,11 @@ def _models(counts: Counts) -> Station:
 
 
 def _raters(counts: Counts) -> Station:
-    links = [("campaign_list", _("Campaigns")), ("people", _("Researchers and raters"))]
+    links = [
+        ("campaign_list", _("Campaigns")),
+        ("judging_list", _("Model judges")),
+        ("people", _("Researchers and raters")),
+    ]
     done, places = counts.places.get("done", 0), sum(counts.places.values())
     if places:
         state = _("%(done)s of %(places)s ratings made") % {"done": done, "places": places}

@@ -14,8 +14,9 @@ from rest_framework.throttling import UserRateThrottle
 from annotation.models import Campaign, Item, Place
 from corpus.models import Answer, Instrument, Respondent, Sitting
 from corpus.services import instrument_freeze
-from llmruns.models import Call, Experiment, ModelConfig, Prompt, Run
-from scoring.models import Round
+from llmruns.models import Call, Experiment, Judging, ModelConfig, ModelJudge, Prompt, Run
+from scoring.models import Judge, Round, Rubric
+from scoring.services import automatic_round_create
 from studies.models import Study, User
 from studies.services import api_token_create, blinding_impose
 from surveys.models import ConsentDocument, Exposure, Participant, Survey
@@ -53,7 +54,15 @@ class Ready:
             "api-experiments": built.experiment.pk,
             "api-runs": built.experiment.runs.first().pk,
             "api-calls": Call.objects.earliest("pk").pk,
+            "api-judgings": self.judging.pk,
         }
+
+    @property
+    def judging(self) -> Judging:
+        """Made when it is asked for: most tests are of what people judge."""
+        built = self.built
+        known = Judging.objects.filter(round__study=built.cast.study).order_by("pk").first()
+        return known or add_judging(built.config, built.experiment.prompt, built.rubric)
 
     def get(self, path: str, status: int = 200, **headers: str) -> Any:
         response = self.client.get(ROOT + path, headers=headers)
@@ -93,6 +102,18 @@ def add_survey(study: Study, instrument: Instrument, slug: str = "autumn") -> Su
         contact="a@example.org",
         completion_code="SECRET-CODE",
     )
+
+
+def add_judging(config: ModelConfig, prompt: Prompt, rubric: Rubric) -> Judging:
+    """A round of the model as a judge, with one answer to judge."""
+    judge = ModelJudge.objects.create(
+        judge=Judge.objects.create(kind="model"), config=config, prompt=prompt, rubric=rubric
+    )
+    round_ = automatic_round_create(study=config.study, rubric=rubric, judge=judge.judge)
+    judging = Judging.objects.create(model_judge=judge, round=round_, title="Judged by a model", selection={})
+    answer = Answer.objects.filter(sitting__respondent__study=config.study).earliest("pk")
+    judging.items.create(answer=answer, due_at=timezone.now())
+    return judging
 
 
 @pytest.fixture
@@ -193,6 +214,8 @@ def grow(ready: Ready, number: int = 50) -> None:
         )
         for round_ in rounds
     )
+    for config, prompt in zip(configs, prompts, strict=True):
+        add_judging(config, prompt, built.rubric)
     more = Instrument.objects.bulk_create(
         Instrument(study=study, slug=f"i{i}", title="I", instruction="…") for i in numbers
     )

@@ -10,7 +10,7 @@ from corpus.models import Instrument
 from corpus.services import instrument_freeze
 from llmruns.models import Experiment, ModelConfig, Prompt
 from studies.models import Membership
-from tests.api.conftest import ROOT, Ready, add_survey, client_of, launch_body
+from tests.api.conftest import ROOT, Ready, add_judging, add_survey, client_of, launch_body
 from tests.api.routes import OF_A_STUDY, ROUTES, Route
 
 # What a researcher who is rating may still see and do: nothing in it says who answered or what others judged.
@@ -35,6 +35,8 @@ OPEN_TO_BLINDED = {
     ("api-experiments-detail", "retrieve"),
     ("api-experiments-progress", "progress"),
     ("api-experiments-cancel", "cancel"),
+    ("api-judgings-list", "list"),
+    ("api-judgings-detail", "retrieve"),
     ("api-schema", "get"),
 }
 
@@ -124,6 +126,7 @@ def theirs(ready: Ready) -> dict[str, Any]:
     call = run.calls.create(config=config, stimulus=stimulus, state="failed", request={})
     judge, criterion = ready.built.raters[0].judge, rubric.criteria.first()
     round_.judgements.create(answer=answer, criterion=criterion, judge=judge, value=1)
+    judging = add_judging(config, prompt, rubric)
     return {
         "study": "ours",
         "answer": answer.blind_id,
@@ -136,6 +139,7 @@ def theirs(ready: Ready) -> dict[str, Any]:
         "api-experiments": experiment.pk,
         "api-runs": run.pk,
         "api-calls": call.pk,
+        "api-judgings": judging.pk,
     }
 
 

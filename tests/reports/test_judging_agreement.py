@@ -2,11 +2,13 @@
 
 import csv
 import io
+import json
 import uuid
 from collections.abc import Mapping
 from importlib import import_module
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
@@ -14,6 +16,7 @@ from django.utils import timezone
 from annotation.services import campaign_close
 from corpus.models import Answer, Instrument, Respondent
 from llmruns.judge_choosing import Selection
+from llmruns.judge_selectors import judging_counts, judging_progress, judgings_of
 from llmruns.judging import judging_launch
 from llmruns.models import Call, Judging, ModelConfig
 from llmruns.services import model_config_create
@@ -142,6 +145,52 @@ def test_the_export_and_the_api_name_the_judge(cast: Cast, judged: Judging) -> N
     assert {row["purpose"] for row in mine} == {"automatic"}
     document = client_of(cast.alice).get("/api/v1/studies/ours/judgements/?judge_kind=model").json()
     assert {row["judge"] for row in document["results"]} == {"Judge J · judge-paper-ru v1"}
+
+
+def test_the_api_and_the_command_say_what_the_page_says(
+    cast: Cast, judged: Judging, capsys: pytest.CaptureFixture[str]
+) -> None:
+    client = client_of(cast.alice)
+    (row,) = client.get("/api/v1/studies/ours/judgings/").json()["results"]
+    assert (row["id"], row["judge"], row["model"]) == (judged.pk, "Judge J · judge-paper-ru v1", "Judge J")
+    assert (row["state"], row["n_answers"], row["n_settled"]) == ("running", 6, 0)
+    found = client.get(f"/api/v1/studies/ours/judgings/{judged.pk}/agreement/").json()
+    assert (found["n_judged"], found["n_compared"], found["n_own"]) == (6, 6, 3)
+    grammatical = found["agreement"][0]
+    assert grammatical["criterion"] == "grammatical"
+    whole = grammatical["groups"][0]
+    assert (whole["group"], whole["n"], whole["percent"], whole["counts"]) == ("all", 5, 60.0, [[2, 1], [1, 1]])
+    logical = found["agreement"][1]["groups"][0]
+    assert (logical["mcc"], logical["reason"]) == (None, "no_variation")
+
+    call_command("judgings", "--study", "ours")
+    assert f"{judged.pk}. {judged.title}" in capsys.readouterr().out
+    call_command("judgings", "--study", "ours", "--agreement", str(judged.pk))
+    told = capsys.readouterr().out
+    assert "grammatical, all: 3 of 5 (60.0 %), F1 0.583, MCC 0.167" in told and "MCC no_variation" in told
+    call_command("judgings", "--study", "ours", "--agreement", str(judged.pk), "--json")
+    assert json.loads(capsys.readouterr().out)["agreement"] == found["agreement"]
+    call_command("judgings", "--study", "ours", "--rows", str(judged.pk))
+    assert len(capsys.readouterr().out.splitlines()) == 19
+    for study, number in (("ours", judged.pk + 1), ("theirs", judged.pk)):
+        with pytest.raises(CommandError, match="no round"):
+            call_command("judgings", "--study", study, "--agreement", str(number))
+
+
+def test_the_settled_are_counted_in_the_list_as_on_the_page(cast: Cast, judged: Judging) -> None:
+    first, second, third, *_ = judged.items.order_by("pk")
+    judged.items.filter(pk=first.pk).update(state="judged")
+    judged.items.filter(pk=second.pk).update(same_as=first)
+    judged.items.filter(pk=third.pk).update(state="removed")
+    (one,) = judging_counts(judgings_of(cast.study))
+    assert (one.n_answers, one.n_settled) == (6, 3)
+    assert (one.n_answers, one.n_settled) == (judging_progress(judged).answers, judging_progress(judged).settled)
+
+
+def test_the_dashboard_and_the_results_lead_there(cast: Cast, judged: Judging) -> None:
+    client = cast.client(cast.alice)
+    assert reverse("judging_list", args=["ours"]) in client.get("/studies/ours/").content.decode()
+    assert reverse("judging_list", args=["ours"]) in client.get("/studies/ours/results/").content.decode()
 
 
 def test_an_open_campaign_keeps_its_answers_out(cast: Cast, judged: Judging) -> None:
