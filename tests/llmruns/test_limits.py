@@ -18,7 +18,7 @@ from llmruns.sending import due_stimuli, work_due
 from llmruns.services import model_config_create
 from llmruns.statements import terms_of
 from llmruns.tasks import stimulus_ask
-from llmruns.turns import turn_pass
+from llmruns.turns import IN_A_ROW, turn_pass
 from tests.chat_server import ChatServer
 from tests.conftest import Cast
 from tests.llmruns.conftest import Launch
@@ -201,6 +201,27 @@ def test_sixteen_threads_keep_a_limit_of_three_and_lose_nothing(
     assert Run.objects.exclude(state="finished").count() == 0
     assert RunStimulus.objects.exclude(state="done").count() == 0 and len(server.seen) == 30
     assert timezone.now() >= experiment.ended_at
+
+
+def test_after_so_many_calls_in_a_row_the_rest_is_handed_over(
+    cast: Cast, launch: Launch, server: ChatServer, sent: Pairs
+) -> None:
+    """One message asks a fixed number of stimuli and then lets others in the queue have their turn."""
+    limit_of(cast, parallel=1)
+    experiment = launch(runs=7)  # 21 stimuli
+    first = due_stimuli(experiment_id=experiment.pk)[0]
+    sent.clear()
+    stimulus_ask(*first)
+    assert len(server.seen) == IN_A_ROW == 16
+    (handed_over,) = sent
+    assert handed_over in due_stimuli(experiment_id=experiment.pk), (
+        "one message, of what is still to be asked"
+    )
+    sent.clear()
+    stimulus_ask(*handed_over)
+    assert len(server.seen) == 21 and sent == []
+    experiment.refresh_from_db()
+    assert experiment.state == "finished"
 
 
 def test_a_limit_is_for_what_is_called(cast: Cast) -> None:

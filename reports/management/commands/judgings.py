@@ -45,8 +45,8 @@ class Command(BaseCommand):
                 "judging": one.title,
                 "judge": judge_name(one.model_judge),
                 "state": one.state,
-                "n_answers": one.n_answers,
-                "n_settled": one.n_settled,
+                "n_answers": one.n_answers,  # type: ignore[attr-defined]
+                "n_settled": one.n_settled,  # type: ignore[attr-defined]
             }
             for one in judging_counts(judgings_of(study))
         ]
