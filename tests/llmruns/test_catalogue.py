@@ -249,7 +249,7 @@ def test_a_model_that_no_catalogue_knows_has_a_price(cast: Cast, alice: Client, 
     """One on a server of the researcher's own, say."""
     at = f"/studies/ours/models/{config.pk}/prices/new/"
     assert at in alice.get("/studies/ours/models/").content.decode(), "where one looks for it"
-    assert "all models of this study that are test-model" in alice.get(at).content.decode()
+    assert "every model of this study with the name test-model" in alice.get(at).content.decode()
     response = alice.post(at, NEW_PRICE)
     assert (response.status_code, response.url) == (302, "/studies/ours/models/")
     price = Price.objects.get()
