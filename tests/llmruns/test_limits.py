@@ -214,9 +214,7 @@ def test_after_so_many_calls_in_a_row_the_rest_is_handed_over(
     stimulus_ask(*first)
     assert len(server.seen) == IN_A_ROW == 16
     (handed_over,) = sent
-    assert handed_over in due_stimuli(experiment_id=experiment.pk), (
-        "one message, of what is still to be asked"
-    )
+    assert handed_over in due_stimuli(experiment_id=experiment.pk), "one message, of what is still to be asked"
     sent.clear()
     stimulus_ask(*handed_over)
     assert len(server.seen) == 21 and sent == []
