@@ -32,6 +32,8 @@ def _look() -> None:
             since = rules_look(since)
         except (Error, psycopg.Error) as error:
             log.warning("rules_not_applied", error=type(error).__name__)
+        except Exception:  # what went wrong in one look must not be the end of all later ones
+            log.exception("rules_not_applied")
         finally:
             connection.close()
         time.sleep(LOOK_EVERY)

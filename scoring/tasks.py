@@ -115,6 +115,8 @@ def _look() -> None:
             settled = SETTLED
         except (Error, psycopg.Error) as error:
             log.warning("classifiers_not_looked_for", error=type(error).__name__)
+        except Exception:  # what went wrong in one look must not be the end of all later ones
+            log.exception("classifiers_not_looked_for")
         finally:
             connection.close()
         time.sleep(LOOK_EVERY)

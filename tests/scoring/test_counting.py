@@ -7,11 +7,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from corpus.models import Answer, Sitting
-from scoring import services
+from scoring import counting, services
 from scoring.accepted import accepted_form_add
 from scoring.counting import rules_look
 from scoring.models import Judgement
 from scoring.services import rules_apply, rules_keep_up
+from studies.models import Study
 from tests.reports.conftest import RIGHT
 
 AGO = timedelta(hours=1)
@@ -91,3 +92,19 @@ def test_a_text_that_several_gave_is_judged_as_each_of_them_alone(bare):
     told = Judgement.objects.order_by().values_list("answer__stimulus__position", "criterion__code", "value").distinct()
     assert len(told) == 6, "one value for each text and rule"
     assert {value for position, code, value in told if position == 3 and code == "vocabulary"} == {0}
+
+
+def test_a_study_that_cannot_be_counted_keeps_no_other_from_it(bare, monkeypatch):
+    first = bare.instrument.study_id
+    other = Study.objects.create(slug="other", title="Other")
+    counted: list[int] = []
+
+    def apply(*, study: Study, rubric: object) -> None:
+        counted.append(study.pk)
+        if study.pk == first:
+            raise RuntimeError("no such word")
+
+    monkeypatch.setattr(counting, "rules_apply", apply)
+    monkeypatch.setattr(counting, "_studies", lambda _since: {first, other.pk})
+    counting.rules_look(None)
+    assert counted == [first, other.pk]
