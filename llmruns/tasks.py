@@ -94,6 +94,8 @@ def _look_for_lost_work() -> None:
             everything = False
         except (Error, psycopg.Error) as error:
             log.warning("lost_work_not_looked_for", error=type(error).__name__)
+        except Exception:  # what went wrong in one look must not be the end of all later ones
+            log.exception("lost_work_not_looked_for")
         finally:
             connection.close()
         time.sleep(LOOK_EVERY)
