@@ -113,7 +113,6 @@ class Launcher:
             folder=self.place.repo,
             account=application_account(self.place),
         )
-        before = program.log.stat().st_size if program.log.exists() else 0
         program.start()
         try:
             wait_until(lambda: not program.is_running, float("inf"), self.signals.pause)
@@ -121,7 +120,7 @@ class Launcher:
                 raise program.failure(f"manage.py {' '.join(arguments)} failed:")
         finally:
             program.stop()
-        return program.log.read_bytes()[before:].decode(errors="replace")
+        return program.said()
 
     def serve(self, path: str) -> int:
         """Start workers and web server; the status that the page at `path` answers with."""

@@ -35,6 +35,7 @@ class Program:
     stop_seconds: float = 10
     niceness: int = 0  # how far others come first
     process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
+    log_start: int = 0  # where in the log the last start begins
 
     def start(self) -> None:
         """Start in a session of its own: Ctrl-C reaches the launcher alone, and it orders the stop."""
@@ -44,6 +45,7 @@ class Program:
             command += ["--uid", str(self.account.uid), "--gid", str(self.account.gid)]
         self.log.touch()
         hand_over(self.log)
+        self.log_start = self.log.stat().st_size
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
                 [*command, "--", *self.command],
@@ -91,14 +93,21 @@ class Program:
         self.stop()
 
     def failure(self, what: str) -> RefusedError:
-        return RefusedError(f"{what}\n{log_end(self.log)}")
+        return RefusedError(f"{what}\n{log_end(self.log, since=self.log_start)}")
+
+    def said(self) -> str:
+        """What it has written since it was started."""
+        with self.log.open("rb") as file:
+            file.seek(self.log_start)
+            return file.read().decode(errors="replace")
 
 
-def log_end(log: Path, lines: int = 15) -> str:
-    """The last lines of a log, and where it lies."""
+def log_end(log: Path, lines: int = 15, since: int = 0) -> str:
+    """The last lines of a log, none from before the byte `since`, and where it lies."""
     try:
         with log.open("rb") as file:
-            file.seek(max(0, log.stat().st_size - 20_000))
+            size = log.stat().st_size
+            file.seek(max(since if since <= size else 0, size - 20_000))  # a rotated log begins anew
             text = file.read().decode(errors="replace")
     except OSError:
         text = ""

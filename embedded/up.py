@@ -118,6 +118,8 @@ def manage(arguments: list[str]) -> int:
         services = Services(place)
         port = int(running.address.rsplit(":", 1)[-1].strip("/")) if running and running.address else FIRST_PORT
         _become(place, arguments, application_environment(place, services.env, "127.0.0.1", port))
+    # Beside what the command prints, which may go into a file.
+    print(f"No Luria runs on {place.data}: its services start for this command alone.", file=sys.stderr, flush=True)
     signals = Signals()
     launcher = Launcher(place, signals, state.Running(pid=os.getpid()))
     with lock:

@@ -69,6 +69,10 @@ def test_command_runs_beside_and_without_a_launcher(copy):
     alone = copy.manage("demo")
     assert (alone.returncode, alone.stdout.splitlines()[-1]) == (0, "demo filled"), alone.stderr
     assert copy.processes() == []
+    unknown = copy.manage("nonsense")
+    assert unknown.returncode == 1 and "unknown command" in unknown.stderr
+    assert str(copy.repo / "data") in unknown.stderr, "it says on whose data it worked"
+    assert "login/once" not in unknown.stderr and "demo filled" not in unknown.stderr, "earlier commands' words"
 
     launch = copy.up()
     address = launch.address()
