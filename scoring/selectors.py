@@ -1,6 +1,5 @@
 """What the judgements of a study come to: the labels of its answers, by its raters or by automatic judges."""
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from django.db.models.functions import Cast
 
 from corpus.models import Answer, Instrument, Sitting
 from corpus.tokens import is_refusal
-from scoring.bases import RATERS, Basis, heard
+from scoring.bases import RATERS, Basis, criteria_by_judge, heard
 from scoring.consensus import Label, label, label_automatic, label_rule
 from scoring.models import Criterion, Judgement, Round, Rubric
 
@@ -60,7 +59,8 @@ def labels_of(
     basis: Basis = RATERS,
     only_closed: bool = False,
 ) -> Labels:
-    """The labels of an instrument's answers on a basis, of counted sittings only. Four queries, few instances.
+    """The labels of an instrument's answers on a basis, of counted sittings only. Four queries, five where several
+    automatic judges are the basis; few instances.
 
     A rater's latest live judgement in the study's rating rounds, imported ones among them, is their vote; an
     adjudicator's latest one decides; a rule's one holds for its criterion. Of an automatic judge, the latest live one
@@ -88,7 +88,7 @@ def labels_of(
         judgements = judgements.filter(answer__in=answer_ids)
     said = _said(judgements)
     voices = {packed: _voices(packed, rounds, frozenset(basis.judges)) for packed in {"", *said.values()}}
-    panel = None if basis.is_raters else _panel(voices.values())
+    panel = None if basis.is_raters else _panel(basis, instrument, rubric, criteria)
     below = instrument.refusal_below
     rows = answers.order_by("pk").values_list("pk", "blind_id", "sitting_id", "stimulus_id", "outcome", "text")
     # Few ways of voting exist beside the number of answers: each is labelled once.
@@ -126,13 +126,15 @@ def _said(judgements: QuerySet[Judgement]) -> dict[int, str]:
     return dict(judgements.order_by().values_list("answer_id").annotate(said=packed))
 
 
-def _panel(voices: Iterable[_Voices]) -> dict[int, int]:
-    """How many of the basis's judges judge each criterion."""
-    judges: dict[int, set[int]] = defaultdict(set)
-    for said in voices:
-        for criterion, values in said.automatic.items():
-            judges[criterion].update(values)
-    return {criterion: len(known) for criterion, known in judges.items()}
+def _panel(basis: Basis, instrument: Instrument, rubric: Rubric, criteria: Iterable[Criterion]) -> dict[int, int]:
+    """How many of the basis's judges judge each criterion in the study; one query, none where there is one judge.
+
+    Whichever answers are looked at: a judge who was silent on a page of them is as silent there as in the results.
+    """
+    if len(basis.judges) == 1:
+        return {criterion.pk: 1 for criterion in criteria}
+    judged = criteria_by_judge(instrument.study_id, rubric.pk, basis.judges)
+    return {criterion.pk: sum(criterion.pk in own for own in judged.values()) for criterion in criteria}
 
 
 def _voices(packed: str, purposes: dict[int, str], automatic: frozenset[int]) -> _Voices:

@@ -73,6 +73,21 @@ def test_labels_on_another_basis(bare):
     assert automatic_judges(bare.cast.other_study.pk, bare.rubric.pk) == {}
 
 
+def test_a_list_of_some_answers_has_the_labels_that_the_results_have(bare):
+    """Of a set of two one judged a part: on a page without that part the other one does not decide alone."""
+    bare.sitting("P", RIGHT)
+    rules_apply(study=bare.cast.study, rubric=bare.rubric)
+    every = automatic(bare, {name: {"grammatical": 1, "logical": 1, "order": 1} for name in ("P/1", "P/2")})
+    sample = automatic(bare, {"P/1": {"grammatical": 0, "logical": 1, "order": 1}}, kind="model")
+    basis = Basis.of([every, sample])
+    known = {"instrument": bare.instrument, "rubric": bare.rubric, "basis": basis}
+    whole = {one.pk: one.labels for one in labels_of(**known).answers}
+    for name in ("P/1", "P/2", "P/3"):
+        (alone,) = labels_of(**known, answer_ids=[bare.answers[name].pk]).answers
+        assert alone.labels == whole[alone.pk]
+    assert values(bare, basis)["P/2"][:3] == [None, None, None]
+
+
 def test_a_set_of_one_judge_for_each_criterion(bare):
     bare.sitting("P", RIGHT)
     rules_apply(study=bare.cast.study, rubric=bare.rubric)
