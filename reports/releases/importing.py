@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
-from django.db import IntegrityError, transaction
+from django.db import DataError, IntegrityError, transaction
 
 from corpus.models import Respondent
 from corpus.restoring import SittingUnrestorableError
@@ -70,6 +70,8 @@ def release_import(
             raise StudyTakenError from error
         if "releaseimport_once" in str(error):
             raise StudyTakenError from error
+        raise ArchiveRefusedError("rule", str(error).partition("\n")[0][:200]) from error
+    except (DataError, OverflowError) as error:  # a number that no column holds, a time that no calendar has
         raise ArchiveRefusedError("rule", str(error).partition("\n")[0][:200]) from error
     return done
 

@@ -16,10 +16,11 @@ Value = TypeVar("Value")
 
 def one(found: Mapping[Any, Value], key: Any, table: str) -> Value:
     """What a row points to. Raises ArchiveRefusedError."""
-    if key not in found:
+    try:
+        return found[key]
+    except (KeyError, TypeError) as error:  # it is not there, or it holds a list, which nothing is named by
         named = ", ".join(map(str, key)) if isinstance(key, tuple) else str(key)
-        raise ArchiveRefusedError("reference", f"{table}: {named}"[:200])
-    return found[key]
+        raise ArchiveRefusedError("reference", f"{table}: {named}"[:200]) from error
 
 
 def unique(rows: Iterable[Record], table: str, *names: str) -> dict[Key, Record]:

@@ -15,7 +15,7 @@ from scoring.classifiers import recipes
 from scoring.classifiers.applying import model_of
 from scoring.classifiers.data import Progress, Task
 from scoring.classifiers.problems import ClassifierError
-from scoring.classifiers.study_data import Labelled, labelled_of, tasks_of, tests_of, trains_of
+from scoring.classifiers.study_data import Labelled, labelled_of, tasks_of, tests_of, texts_of, trains_of
 from scoring.evaluation import Report, evaluate
 from scoring.models import Classifier, Criterion, Evaluation, Judge, Judgement, Round, Split
 from studies.models import User
@@ -46,13 +46,13 @@ class Compared:
 
 
 def compared_answers(split: Split, criteria: Sequence[Criterion]) -> Compared:
-    """Two queries, and five for each instrument of the study. Raises ClassifierError no_labels."""
+    """Three queries, and five for each instrument of the study. Raises ClassifierError no_labels."""
     answers = labelled_of(study=split.study, criteria=criteria)
     trains, tests = trains_of(split), tests_of(split)
     chosen = [answer for answer in answers if answer.respondent_id in tests]
     if not any(not answer.is_refusal for answer in chosen):
         raise ClassifierError("no_labels")
-    seen = frozenset(a.text for a in answers if a.respondent_id in trains and not a.is_refusal)
+    seen = texts_of(split.study, trains)
     return Compared(split, list(criteria), chosen, seen)
 
 

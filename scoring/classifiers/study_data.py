@@ -105,6 +105,22 @@ def trains_of(split: Split) -> set[int]:
     return set(SplitSide.objects.filter(split=split, trains=True).values_list("respondent", flat=True))
 
 
+def texts_of(study: Study, respondents: Collection[int]) -> frozenset[str]:
+    """What these people wrote, as judges see it: labelled or not, and of sittings that do not count any more, too.
+
+    A classifier forgets nothing when a sitting is excluded, or a label is taken back, after its training. One query.
+    """
+    rows = Answer.objects.filter(
+        sitting__instrument__study=study, outcome=Answer.Outcome.GIVEN, stimulus__is_practice=False
+    ).exclude(sitting__standing=Sitting.Standing.WITHDRAWN)
+    given = rows.values_list("sitting__respondent", "text", "sitting__instrument__lower_case")
+    return frozenset(
+        display_text(text, lower_case=lower_case)
+        for respondent, text, lower_case in given.iterator(chunk_size=5_000)
+        if respondent in respondents
+    )
+
+
 def tests_of(split: Split) -> set[int]:
     """One query."""
     return set(SplitSide.objects.filter(split=split, trains=False).values_list("respondent", flat=True))

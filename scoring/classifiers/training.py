@@ -8,12 +8,14 @@ from django.conf import settings
 from django.db import transaction
 from django.utils import timezone
 
+from corpus.models import Sitting
 from scoring.classifiers import recipes, storing
 from scoring.classifiers.data import Dataset, Progress
 from scoring.classifiers.jobs import JobProgress, job_claim, job_fail, job_lock
 from scoring.classifiers.problems import ClassifierError, StoppedError
 from scoring.classifiers.study_data import labelled_of, language_of_study, training_set, trains_of
 from scoring.models import Classifier, Criterion, JobState
+from studies.models import Study
 from studies.services import audit_record
 
 OWN = ("seed", "held_out")  # of a row's parameters: not the recipe's
@@ -101,13 +103,21 @@ def dataset_of_classifier(classifier: Classifier, criteria: list[Criterion]) -> 
 def _finish(
     classifier: Classifier, attempt: int, weights_hash: str, dataset: Dataset, n_train: int, model: recipes.Model
 ) -> bool:
-    """False: it is not wanted any more."""
+    """False: it is not wanted any more.
+
+    The study's lock is the one that a withdrawal takes: who took back while it learned is counted here, who does so
+    later by `classifiers_flag_withdrawn`.
+    """
+    Study.objects.select_for_update(no_key=True).get(pk=classifier.study_id)
+    groups = {example.group for example in dataset.examples} if n_train else set()
+    gone = Sitting.objects.filter(respondent__in=map(int, groups), standing=Sitting.Standing.WITHDRAWN)
     finished = Classifier.objects.filter(pk=classifier.pk, attempt=attempt, state=JobState.RUNNING).update(
         state=JobState.FINISHED,
         finished_at=timezone.now(),
         weights_hash=weights_hash,
         data_hash=dataset.hash(),
         n_train=n_train,
+        withdrawn=gone.values("respondent").distinct().count(),
         metrics={"thresholds": model.thresholds},
     )
     if finished:

@@ -131,8 +131,9 @@ def get(client: Client, name: str, *args: object, **given: str) -> str:
 def seen(client: Client) -> dict[tuple, object]:
     """By basis (its place and its name), people and runs: tables of the page, and the data of the figures."""
     study = Study.objects.get(slug="demo")
-    bases = client.get(reverse("results", args=["demo"])).context["chosen"].bases
-    choices = [(place, option.name, option.key) for place, option in enumerate(bases)]
+    judges = client.get(reverse("results", args=["demo"])).context["chosen"].judges
+    bases = [("labels of the raters", "raters"), *((judge.name, f"judges-{judge.pk}") for judge in judges)]
+    choices = [(place, name, key) for place, (name, key) in enumerate(bases)]
     automatic = "-".join(str(judge.pk) for judge in Judge.objects.filter(rounds__study=study).order_by("pk"))
     choices.append((len(bases), "all together", f"judges-{automatic}"))
     found: dict[tuple, object] = {}

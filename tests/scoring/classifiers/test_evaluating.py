@@ -3,7 +3,7 @@
 import pytest
 from sklearn.metrics import f1_score, matthews_corrcoef
 
-from corpus.models import Answer
+from corpus.models import Answer, Sitting
 from scoring.classifiers import recipes
 from scoring.classifiers.evaluating import (
     Saying,
@@ -67,6 +67,19 @@ def test_subsets(divided: Split, learned: list[Criterion], rated: list[Answer]) 
     assert "held_out" not in {subset for _, subset in reports_of(answers, said)}
     # The refusal is 0 by rule, on both sides.
     assert reports["grammatical", "with_refusals"].confusion[0][0] == reports["grammatical", "all"].confusion[0][0] + 1
+
+
+def test_a_text_stays_seen_when_its_sitting_is_excluded_after_the_training(
+    divided: Split, learned: list[Criterion], rated: list[Answer]
+) -> None:
+    tested = respondents_tested(divided)
+    theirs = next(answer for answer in rated if answer.sitting.respondent_id not in tested)
+    mine = next(answer for answer in rated if answer.sitting.respondent_id in tested)
+    Answer.objects.filter(pk__in=[theirs.pk, mine.pk]).update(text="Кошка спала в глубоком тёмном саду.")
+    said = "кошка спала в глубоком тёмном саду"
+    assert said in compared_answers(divided, learned).trained_texts
+    Sitting.objects.filter(pk=theirs.sitting_id).update(standing="excluded", standing_reason="too quick")
+    assert said in compared_answers(divided, learned).trained_texts
 
 
 def test_any_judge_is_measured_on_the_same_answers(

@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from corpus.models import Answer, Instrument, Sitting
+from corpus.services import sitting_withdraw
 from scoring import tasks
 from scoring.classifiers import finetuning, jobs, recipes, storing
 from scoring.classifiers import training as training_module
@@ -365,6 +366,25 @@ def test_a_withdrawal_marks_who_has_learned_from_the_person(
     trained.refresh_from_db()
     waiting.refresh_from_db()
     assert (trained.withdrawn, waiting.withdrawn) == (1, 0)
+
+
+def test_a_withdrawal_during_the_training_marks_it_too(
+    folder: Path, divided: Split, learned: list[Criterion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The texts were read before: it has learned from whoever takes back now."""
+    train = recipes.train
+    person = SplitSide.objects.filter(split=divided, trains=True).values_list("respondent", flat=True)[0]
+
+    def withdrawn_meanwhile(*args: object, **kwargs: object) -> object:
+        for pk in Sitting.objects.filter(respondent=person).values_list("pk", flat=True):
+            sitting_withdraw(sitting_id=pk, reason="own_link", actor=None)
+        assert classifiers_flag_withdrawn(respondent_id=person) == 0
+        return train(*args, **kwargs)
+
+    monkeypatch.setattr(recipes, "train", withdrawn_meanwhile)
+    assert worked(make(divided, learned)).withdrawn == 1
+    monkeypatch.undo()
+    assert worked(make(divided, learned)).withdrawn == 0  # it was gone before
 
 
 def test_parameters_are_the_recipes(divided: Split, learned: list[Criterion]) -> None:
