@@ -11,6 +11,7 @@ import structlog
 from celery import shared_task
 from celery.signals import worker_ready
 from django.db import Error, connection
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from scoring.classifiers.applying import application_work
@@ -20,7 +21,7 @@ from scoring.classifiers.jobs import is_held, jobs_held
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.queue import QUEUE, application_enqueue, classifier_enqueue
 from scoring.classifiers.training import classifier_work
-from scoring.models import UNFINISHED, Application, Classifier, JobState
+from scoring.models import UNFINISHED, Application, Classifier, Evaluation, JobState
 
 LOOK_EVERY = 15.0  # seconds between looks for lost work and for new answers
 SETTLED = timedelta(seconds=10)
@@ -44,9 +45,13 @@ def classifier_apply(application_id: int) -> None:
 
 
 def _train_and_measure(classifier_id: int) -> bool:
-    """Measured at once, by the weights as they were stored. That it cannot be measured does not undo the training."""
+    """Measured at once, by the weights as they were stored. That it cannot be measured does not undo the training.
+
+    Whose worker died while it was measured is trained, and is only measured then.
+    """
     worked = classifier_work(classifier_id)
     classifier = Classifier.objects.select_related("judge", "study", "split__study").get(pk=classifier_id)
+    worked = worked or unmeasured().filter(pk=classifier_id).exists()
     if worked and classifier.state == JobState.FINISHED:
         try:
             classifier_evaluate(classifier=classifier, actor=None)
@@ -76,6 +81,12 @@ def waiting_enqueue() -> None:
         classifier_enqueue(classifier_id)
     for application_id in Application.objects.filter(state=JobState.QUEUED).values_list("pk", flat=True):
         application_enqueue(application_id)
+
+
+def unmeasured() -> QuerySet[Classifier]:
+    """Trained, and there are no figures: their worker died before, or no test answer has a label."""
+    finished = Classifier.objects.filter(state=JobState.FINISHED, imported=False)
+    return finished.exclude(judge__in=Evaluation.objects.values("judge"))
 
 
 def lost_enqueue(*, settled: timedelta = SETTLED) -> None:
@@ -111,6 +122,9 @@ def _look() -> None:
     while True:
         try:
             lost_enqueue(settled=settled)
+            if settled != SETTLED:  # once: what cannot be measured would be tried every time
+                for pk in unmeasured().values_list("pk", flat=True):
+                    classifier_enqueue(pk)
             arrivals_look()
             settled = SETTLED
         except (Error, psycopg.Error) as error:

@@ -24,7 +24,7 @@ from scoring.classifiers.services import (
 )
 from scoring.classifiers.study_data import labelled_of, training_set
 from scoring.classifiers.training import classifier_work
-from scoring.models import Classifier, Criterion, Judgement, Round, Rubric, Split, SplitSide
+from scoring.models import Classifier, Criterion, Evaluation, Judgement, Round, Rubric, Split, SplitSide
 from scoring.services import round_close
 from studies.models import AuditEntry
 from tests.conftest import Cast
@@ -353,6 +353,29 @@ def test_the_worker_goes_on_with_what_waits(
     assert sent == [second.pk]
     tasks.classifier_train(first.pk)  # it is done: nothing follows
     assert sent == [second.pk]
+
+
+def test_a_worker_that_dies_while_it_measures_leaves_it_to_the_next(
+    folder: Path, divided: Split, learned: list[Criterion], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        pass
+
+    def killed(**kwargs: object) -> None:
+        raise Killed
+
+    classifier = make(divided, learned)
+    with monkeypatch.context() as patched:
+        patched.setattr(tasks, "classifier_evaluate", killed)
+        with pytest.raises(Killed):
+            tasks.classifier_train(classifier.pk)
+    figures = Evaluation.objects.filter(judge=classifier.judge)
+    assert not figures.exists() and list(tasks.unmeasured()) == [classifier]
+    tasks.classifier_train(classifier.pk)
+    assert figures.exists() and not tasks.unmeasured().exists()
+    n = figures.count()
+    tasks.classifier_train(classifier.pk)
+    assert figures.count() == n
 
 
 def test_a_withdrawal_marks_who_has_learned_from_the_person(
