@@ -64,10 +64,12 @@ def splits_of(study: Study) -> list[Split]:
 
 
 def rubrics_of(study: Study) -> list[Rubric]:
-    """By which the study's answers were rated, the one used last first. One query."""
+    """By which the study's answers were rated, the one used last first; those by which nothing is labelled yet, since
+    their campaigns are open, after all others. One query."""
     rounds = Round.objects.filter(study=study, purpose__in=[Round.Purpose.RATING, Round.Purpose.IMPORTED])
-    used = rounds.order_by("-pk").select_related("rubric")
-    return list({one.rubric_id: one.rubric for one in used}.values())
+    used = list(rounds.order_by("-pk").select_related("rubric"))
+    labelled = [one for one in used if one.purpose == Round.Purpose.IMPORTED or one.closed_at is not None]
+    return list({one.rubric_id: one.rubric for one in (*labelled, *used)}.values())
 
 
 def sheet_of(*, split: Split, rubric: Rubric) -> Sheet:

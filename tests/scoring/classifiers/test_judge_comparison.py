@@ -21,13 +21,13 @@ from corpus.models import Answer, Respondent, Sitting
 from llmruns.models import ModelConfig, ModelJudge, Prompt
 from reports.judge_choice import default_set
 from reports.judge_comparison import Asked, Comparison, Line, judges_compared
-from reports.judge_rows import sheet_of
+from reports.judge_rows import rubrics_of, sheet_of
 from scoring.classifiers import recipes
 from scoring.classifiers.services import classifier_create
 from scoring.classifiers.study_data import tests_of as respondents_tested
 from scoring.evaluation import evaluate
 from scoring.models import Classifier, Criterion, Evaluation, Judge, Judgement, Round, Rubric, Split
-from scoring.services import round_close, rules_apply
+from scoring.services import RUBRICS, round_close, rules_apply
 from studies.models import AuditEntry
 from studies.services import blinding_impose
 from tests.api.conftest import client_of
@@ -332,6 +332,16 @@ def test_who_may_have_learned_from_these_people_is_no_row(
     assert found.lines[1].row.held_out is None
     by_other = judges_compared(split=other_split, rubric=rubric)
     assert first in by_other.sheet.trained_elsewhere
+
+
+def test_a_campaign_by_another_rubric_that_is_open_hides_nothing(
+    cast: Cast, divided: Split, rubric: Rubric, first: Classifier
+) -> None:
+    Round.objects.create(study=cast.study, rubric=RUBRICS["children"](), purpose=Round.Purpose.RATING)
+    assert rubrics_of(cast.study)[0] == rubric
+    response = cast.client(cast.alice).get(reverse("judge_comparison", args=[cast.study.slug]))
+    assert "problem" not in response.context
+    assert response.context["sheet"].rubric == rubric
 
 
 def test_who_withdraws_is_gone(divided: Split, rubric: Rubric, first: Classifier, tested: list[Answer]) -> None:
