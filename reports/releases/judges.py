@@ -99,10 +99,7 @@ class JudgesImport(CorpusImport):
         told = row["held_out"]
         if not isinstance(told, list) or not all(isinstance(place, list) and len(place) == 3 for place in told):
             raise ArchiveRefusedError("value", f"{where}, held_out")
-        try:
-            return sorted(one(self.stimuli, tuple(place), "stimuli") for place in told)
-        except TypeError as error:  # a place that holds a list
-            raise ArchiveRefusedError("value", f"{where}, held_out") from error
+        return sorted(one(self.stimuli, tuple(place), "stimuli") for place in told)
 
 
 def _counted(value: int | None, where: str) -> int:

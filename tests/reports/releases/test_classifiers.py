@@ -141,7 +141,7 @@ def test_a_classifier_that_cannot_be(released: Released, judged: Classifier) -> 
         ({"parameters": '{"seed": "x"}'}, "value"),
         ({"parameters": "3"}, "value"),
         ({"held_out": '[["small", 1, 9]]'}, "reference"),
-        ({"held_out": '[["small", 1, [3]]]'}, "value"),
+        ({"held_out": '[["small", 1, [3]]]'}, "reference"),
         ({"held_out": '["abc"]'}, "value"),
         ({"split": "9"}, "reference"),
         ({"split": ""}, "reference"),
