@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import compress
 from typing import Any
 
 import structlog
@@ -35,6 +36,7 @@ class Waiting:
 
     answer_id: int
     text: str
+    changed_at: datetime
 
 
 def own_round(classifier: Classifier) -> Round:
@@ -167,10 +169,11 @@ def answers_waiting(classifier: Classifier) -> list[Waiting]:
         if number >= criteria and oldest >= changed_at:
             continue
         if not is_refusal(text, below):
-            found.append(Waiting(pk, display_text(text, lower_case=lower_case)))
+            found.append(Waiting(pk, display_text(text, lower_case=lower_case), changed_at))
     return found
 
 
+STANDING = "SELECT id, changed_at FROM corpus_answer WHERE id = ANY(%s) ORDER BY id FOR SHARE"
 RETRACT = """
 UPDATE scoring_judgement SET retracted_at = clock_timestamp()
 WHERE round_id = %s AND judge_id = %s AND answer_id = ANY(%s) AND retracted_at IS NULL
@@ -192,20 +195,26 @@ def _store(
     read_at: datetime,
     cut: int,
 ) -> None:
-    """The judgements of a chunk, all or none; those of an earlier text are retracted. Made when the texts were read,
-    so that an answer changed meanwhile is judged again. Raises StoppedError, ClassifierError round_closed."""
+    """The judgements of a chunk, all or none; those of an earlier text are retracted. An answer that was changed
+    meanwhile is left to the next application: what was read is not what stands. Its change may have begun before the
+    reading and ended after it, so the rows are held and compared, and not the clock. Raises StoppedError,
+    ClassifierError round_closed."""
     locked = Application.objects.select_for_update().get(pk=application.pk)
     if (locked.attempt, locked.state) != (attempt, JobState.RUNNING):
         raise StoppedError
+    with connection.cursor() as cursor:
+        cursor.execute(STANDING, [[answer.answer_id for answer in part]])
+        standing = dict(cursor.fetchall())
+    is_as_read = [standing.get(answer.answer_id) == answer.changed_at for answer in part]
     columns: tuple[list[Any], ...] = ([], [], [], [])
     for criterion, column in verdicts:
-        for answer, said in zip(part, column, strict=True):
+        for answer, said in compress(zip(part, column, strict=True), is_as_read):
             for place, value in enumerate((answer.answer_id, criterion.pk, said.value, said.confidence)):
                 columns[place].append(value)
     judge, round_ = application.classifier.judge_id, application.round_id
     try:
         with connection.cursor() as cursor:
-            cursor.execute(RETRACT, [round_, judge, [answer.answer_id for answer in part]])
+            cursor.execute(RETRACT, [round_, judge, [answer.answer_id for answer in compress(part, is_as_read)]])
             cursor.execute(INSERT, [round_, judge, read_at, *columns])
     except IntegrityError as error:
         if violates(error, "judgement_of_open_round"):

@@ -1,6 +1,7 @@
 """No page of a study scrolls sideways on a phone: tables scroll, the page does not."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
@@ -8,6 +9,7 @@ from django.urls import get_resolver, reverse
 from pytest_django import Settings
 from pytest_django.live_server_helper import LiveServer
 
+from llmruns.liveness import worker_lock_release
 from reports.management.commands.luria_setup import RESEARCHER
 from studies.models import User
 from tests.architecture.test_write_routes import routes
@@ -27,9 +29,11 @@ NAMES = sorted(
 
 
 @pytest.fixture
-def researcher(cast: Cast) -> User:
+def researcher(cast: Cast, settings: Settings, tmp_path: Path) -> User:
+    settings.CLASSIFIERS_DIR = tmp_path
     researcher = User.objects.create_user(RESEARCHER)
     call_command("demo", people=8, runs=1, verbosity=0)
+    worker_lock_release()  # simulated models were asked here, and not by a worker
     return researcher
 
 

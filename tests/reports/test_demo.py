@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
+from django.core.management import CommandError, call_command
 from pytest_django import Settings
 
 from annotation.models import Campaign
@@ -80,3 +80,10 @@ def test_automatic_judges_have_learned_judged_and_been_measured(
     before = [table.objects.count() for table in tables]
     assert "there already" in demo()
     assert [table.objects.count() for table in tables] == before
+
+
+def test_too_few_people_are_refused_before_anything_is_made(cast: Cast) -> None:
+    User.objects.create_user(RESEARCHER)
+    with pytest.raises(CommandError, match="At least 8 people"):
+        call_command("demo", people=2)
+    assert not Study.objects.filter(slug="demo").exists()

@@ -9,6 +9,8 @@ from reports.simulation import simulate_models, simulate_people, simulate_raters
 from reports.simulation_judges import simulate_classifier, simulate_labels, simulate_model_judges
 from studies.models import Study, User
 
+FEWEST = 8
+
 
 class Command(BaseCommand):
     help = (
@@ -23,6 +25,8 @@ class Command(BaseCommand):
         parser.add_argument("--seed", type=int, default=1)
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if options["people"] < FEWEST or options["runs"] < 1:
+            raise CommandError(f"At least {FEWEST} people and one run: a classifier learns from seven people in ten.")
         slug = options["slug"]
         address = settings.PUBLIC_URL + reverse("study_dashboard", args=[slug])
         if Study.objects.filter(slug=slug).exists():

@@ -1,5 +1,6 @@
 """A classifier judges its study's answers: each once, anew where the text has changed, and on after a stop."""
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,26 @@ def test_a_changed_answer_is_judged_again(classifier: Classifier, rated: list[An
     assert apply(classifier).total == 1
     assert live(classifier).count() == 240
     assert Judgement.objects.filter(judge=classifier.judge, retracted_at__isnull=False).count() == 2
+    assert live(classifier).get(answer=answer, criterion__code="grammatical").value == 0.0
+
+
+def test_an_answer_that_changes_while_it_is_read_waits_for_the_next(
+    classifier: Classifier, rated: list[Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its change began before the reading, by the clock, and was there only afterwards."""
+    answer, say = rated[0], recipes.say
+    before = timezone.now() - timedelta(seconds=30)
+    Answer.objects.update(changed_at=before - timedelta(hours=1))
+
+    def changing(*arguments: object, **options: object) -> object:
+        Answer.objects.filter(pk=answer.pk).update(text="кошка спать дома", changed_at=before)
+        return say(*arguments, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(recipes, "say", changing)
+        apply(classifier)
+    assert not live(classifier).filter(answer=answer).exists() and live(classifier).count() == 238
+    assert apply(classifier).total == 1
     assert live(classifier).get(answer=answer, criterion__code="grammatical").value == 0.0
 
 
