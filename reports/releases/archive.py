@@ -17,7 +17,7 @@ EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest that a ZIP can say: when it was pa
 READABLE = (stat.S_IFREG | 0o644) << 16
 FLUSH = 1 << 16
 MAX_ARCHIVE = 200 * 1024**2
-MAX_UNPACKED = 1024**3
+MAX_UNPACKED = 128 * 1024**2  # held in memory while it is read, at about twelve times its size
 LINE_END = "\r\n"  # RFC 4180; a lone carriage return in a text is then quoted too
 
 
