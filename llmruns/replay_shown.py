@@ -35,9 +35,11 @@ class ImportShown:
     incomplete: list[tuple[Run, str]]  # with what is missing, in words
 
 
-def import_shown(experiment: Experiment) -> ImportShown:
-    """What an imported experiment came from. Two queries."""
-    made = ReplyImport.objects.select_related("actor", "set_aside_by").get(experiment=experiment)
+def import_shown(experiment: Experiment) -> ImportShown | None:
+    """What an imported experiment came from; None where it came with a release, not as replies. Two queries."""
+    made = ReplyImport.objects.select_related("actor", "set_aside_by").filter(experiment=experiment).first()
+    if made is None:
+        return None
     runs = (
         experiment.runs.filter(state=Run.State.INCOMPLETE).select_related("config").order_by("config__label", "ordinal")
     )
