@@ -143,6 +143,10 @@ class Campaign(models.Model):
         return bool(self.selection.get("asked", {}).get("doubt"))
 
     @property
+    def came_with_release(self) -> bool:
+        return self.selection.get("imported") == ["release"]
+
+    @property
     def is_overdue(self) -> bool:
         """Its deadline has passed, and nobody has closed it or given it another."""
         return self.state == self.State.OPEN and self.deadline is not None and self.deadline <= timezone.now()

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from corpus.models import Respondent
 from llmruns.accounts import Account, judging_account
-from llmruns.models import Call, Judging, JudgingItem
+from llmruns.models import Call, Judging, JudgingItem, ModelJudge
 from llmruns.wording import kind_words
 from studies.models import Study
 
@@ -24,6 +24,12 @@ class JudgingRow:
     judging: Judging
     answers: int
     settled: int
+
+
+def judges_brought(study: Study) -> int:
+    """How many model judges came with a release: with judgements and without the work that made them. One query."""
+    found = ModelJudge.objects.filter(judge__judgements__round__study=study, judgings=None)
+    return found.distinct().count()
 
 
 def judging_rows(study: Study) -> list[JudgingRow]:

@@ -32,7 +32,7 @@ from llmruns.judge_prompts import (
     judge_text,
     judged_criteria,
 )
-from llmruns.judge_selectors import judging_progress, judging_rows, judgings_of, people_and_models
+from llmruns.judge_selectors import judges_brought, judging_progress, judging_rows, judgings_of, people_and_models
 from llmruns.judging import (
     RESUMABLE,
     JudgingChangedError,
@@ -73,6 +73,7 @@ def judging_list(request: SignedIn, slug: str) -> HttpResponse:
     context = {
         "study": study,
         "rows": judging_rows(study),
+        "brought": judges_brought(study),
         "has_models": ModelConfig.objects.filter(study=study).exists(),
     }
     return render(request, "llmruns/judging_list.html", context)

@@ -18,6 +18,7 @@ from corpus.tokens import is_refusal, word_tokens
 from reports.choice import chosen_of
 from reports.exports import ANSWER_IMPORTED, EXPOSURE, GIVEN_AT
 from reports.judging_agreement import model_judge_names
+from reports.label_votes import votes_shown
 from reports.results_json import ResultsSerializer, results_document
 from reports.selectors import Results, instruments_of, results_of, rubric_of
 from scoring.models import Judge, Judgement, Round, Rubric
@@ -319,8 +320,10 @@ class LabelSerializer(serializers.Serializer):
     criterion = serializers.CharField()
     label = serializers.FloatField(allow_null=True, help_text="null where undecided")  # type: ignore[assignment]
     basis = serializers.CharField(help_text="how it came about: see labels.csv in docs/data.md")
-    votes = serializers.IntegerField(help_text="how many raters judged it")
-    votes_for = serializers.IntegerField(help_text="how many of them gave the label")
+    votes = serializers.IntegerField(
+        allow_null=True, help_text="how many raters judged it; null where they were not asked: see docs/data.md"
+    )
+    votes_for = serializers.IntegerField(allow_null=True, help_text="how many of them gave the label")
     reason = serializers.CharField(allow_null=True, help_text="why it is undecided: see labels.csv in docs/data.md")
 
 
@@ -373,8 +376,7 @@ def label_cells(answer: LabelledAnswer, labels: Labels) -> list[dict[str, Any]]:
             "criterion": criterion.code,
             "label": label.value,
             "basis": label.basis,
-            "votes": label.votes,
-            "votes_for": label.votes_for,
+            **dict(zip(("votes", "votes_for"), votes_shown(criterion, label), strict=True)),
             "reason": label.reason or None,
         }
         for criterion, label in zip(labels.criteria, answer.labels, strict=True)

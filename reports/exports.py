@@ -27,7 +27,9 @@ from reports.judgement_exports import (
     skips_of,
 )
 from reports.judging_agreement import model_judge_names
+from reports.label_votes import Votes, votes_shown
 from reports.selectors import instruments_of, results_of, rubric_of
+from scoring.consensus import Label
 from scoring.models import Criterion, Judge, Judgement, Round, Rubric
 from scoring.selectors import labels_of
 from studies.models import Study
@@ -368,7 +370,7 @@ def annotation_rows(study: Study, rubric: Rubric) -> Rows:
         ]
 
 
-def label_rows(study: Study, rubric: Rubric) -> Rows:
+def label_rows(study: Study, rubric: Rubric, *, votes: Callable[[Criterion, Label], Votes] = votes_shown) -> Rows:
     for instrument in instruments_of(study):
         positions = dict(instrument.stimuli.values_list("pk", "position"))
         labels = labels_of(instrument=instrument, rubric=rubric_of(instrument))
@@ -382,8 +384,7 @@ def label_rows(study: Study, rubric: Rubric) -> Rows:
                     criterion.code,
                     label.value,
                     label.basis,
-                    label.votes,
-                    label.votes_for,
+                    *votes(criterion, label),
                     label.reason or None,
                 ]
 

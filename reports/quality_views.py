@@ -10,6 +10,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse, JsonResponse, StreamingHttpResponse
 from django.shortcuts import get_object_or_404, render
 from django.utils.translation import get_language, gettext_lazy
+from django.utils.translation import gettext as _
 from django.views.decorators.http import require_safe
 
 from annotation.agreement import Agreement
@@ -50,7 +51,7 @@ def campaign_quality_page(request: SignedIn, slug: str, pk: int) -> HttpResponse
     context = {
         "study": campaign.study,
         "campaign": campaign,
-        "raters": [_overview(row) for row in found.raters],
+        "raters": [_overview(row, campaign) for row in found.raters],
         "has_checks": bool(campaign.training_round_id or campaign.gold_round_id),
         "tables": [
             (
@@ -89,10 +90,11 @@ def _labels(criterion: Criterion) -> list[str]:
     return [value_label(criterion, value) for value in _shown(criterion)]
 
 
-def _overview(row: RaterQuality) -> dict[str, Any]:
+def _overview(row: RaterQuality, campaign: Campaign) -> dict[str, Any]:
+    with_release = row.standing == "imported" and campaign.came_with_release
     return {
         "row": row,
-        "standing": STANDINGS.get(row.standing, ""),
+        "standing": _("from a release") if with_release else STANDINGS.get(row.standing, ""),
         "hours": divmod(round(row.seconds / 60), 60),
         "training": _share(row.training),
         "gold": _share(row.gold),

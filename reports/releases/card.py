@@ -145,8 +145,9 @@ def _what_not(about: About) -> str:
         "- names, addresses, numbers on platforms, receipt and completion codes: none of them;",
         "- when a person took part or a rater judged, and the names and notes of raters;",
         "- practice answers, earlier versions of answers, training and control answers of raters;",
+        "- the text of the rules that raters read;",
         "- replies of models in full: their answers are here, and their requests are counted in "
-        f"`{TABLES['calls'].path}`.",
+        f"`{TABLES['calls'].path}`;",
     ]
     if not about.policy.timings:
         lines.append("- how long an answer took, pastes, time away, device: the columns are empty;")
@@ -157,7 +158,7 @@ def _what_not(about: About) -> str:
             Questionnaire.ALL: "- of the questionnaire nothing is left out: texts that people wrote are here.",
         }[Questionnaire(about.policy.questionnaire)]
     )
-    return "\n".join(lines)
+    return "\n".join(lines).removesuffix(";").removesuffix(".") + "."
 
 
 def _automatic(about: About) -> list[str]:

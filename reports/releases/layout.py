@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import Literal
 
-FORMAT = 2
+FORMAT = 3
 """Grows when a column or a file changes. What came with which format is said at each; older ones are read too."""
 
 Kind = Literal["text", "integer", "number", "truth", "uuid", "json", "date"]
@@ -340,8 +340,12 @@ TABLES = {
                 "text",
                 "`no_valid_reply`, `refusal`, `adjudication`, `not_attempt`, `majority`, `rule` or `undecided`",
             ),
-            _column("votes", "integer", "how many raters judged it"),
-            _column("votes_for", "integer", "how many of them gave the label"),
+            _optional(
+                "votes",
+                "integer",
+                "how many raters judged it; empty where a rule counts, unless the mark *not an attempt* decided",
+            ),
+            _optional("votes_for", "integer", "how many of them gave the label; empty where votes is"),
             _optional("reason", "text", "why it is undecided"),
         ),
         _table(

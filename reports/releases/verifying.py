@@ -6,6 +6,7 @@ from uuid import UUID
 
 from corpus.models import Answer, Sitting
 from reports.exports import LABELS, SCORES, label_rows, score_rows
+from reports.label_votes import votes_counted, votes_shown
 from reports.releases.archive import ArchiveRefusedError
 from reports.releases.reading import ReadRelease
 from reports.releases.tables import SCORE_FIGURES
@@ -17,7 +18,9 @@ LABEL_FIGURES = ("label", "basis", "votes", "votes_for", "reason")
 
 def labels_verify(study: Study, read: ReadRelease, answers: Mapping[UUID, Answer]) -> None:
     """Raises ArchiveRefusedError `labels`, with the first that differs."""
-    rows = (dict(zip(LABELS, row, strict=True)) for row in label_rows(study, paper_rubric()))
+    # Before format 3 the labels of rules stood with the votes on what raters were asked.
+    votes = votes_shown if read.manifest["format"] >= 3 else votes_counted
+    rows = (dict(zip(LABELS, row, strict=True)) for row in label_rows(study, paper_rubric(), votes=votes))
     here = {(row["answer"], row["criterion"]): tuple(row[name] for name in LABEL_FIGURES) for row in rows}
     told = {}
     for row in read["labels"]:

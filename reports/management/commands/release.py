@@ -67,7 +67,7 @@ class Command(BaseCommand):
         )
         for reason, number in counts["left_out"].items():
             if number:
-                self.stdout.write(f"  left out: {number} sittings ({reason})")
+                self.stdout.write(f"  left out: {number} {'sitting' if number == 1 else 'sittings'} ({reason})")
         if counts["open_campaigns"]:
             self.stdout.write("  rating is going on: later votes may change labels and scores")
         self.stdout.write(f"{out}: {release.size} bytes, sha256 {release.sha256}")

@@ -52,6 +52,9 @@ class Command(BaseCommand):
         self.stdout.write("  " + ", ".join(f"{name} {number}" for name, number in done.counts.items()))
         for name, number in done.left_aside.items():
             self.stdout.write(f"  left aside: {name} {number}")
+        self.stdout.write(
+            "  judgements of the counting rules (sequence, vocabulary) are counted anew: they are not in the number above"
+        )
         self.stdout.write("  labels and scores counted again: as the release states them")
         if dry_run:
             self.stdout.write("Nothing was stored: this was a dry run.")

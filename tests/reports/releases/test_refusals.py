@@ -240,5 +240,5 @@ def test_a_file_that_is_none(files: Files) -> None:
     assert refused(packed(files | {path: files[path] + b'"open'})).code == "no_csv"
     for manifest in (b"{}", b"[", b'{"study": 1}', files[layout.MANIFEST].replace(b'"ours"', b'"new"')):
         assert refused(packed(files | {layout.MANIFEST: manifest})).code in ("no_manifest", "mixed")
-    other = files[layout.MANIFEST].replace(b'"format": 2', b'"format": 3')
+    other = files[layout.MANIFEST].replace(b'"format": 3', b'"format": 4')
     assert refused(packed(files | {layout.MANIFEST: other})).code == "format"
