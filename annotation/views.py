@@ -60,7 +60,7 @@ def campaign(request: SignedIn, slug: str, pk: int) -> HttpResponse:
         "campaign": found,
         "raters": raters_progress(found),
         "removed": items_removed(found),
-        "has_rules": study.guidelines.filter(version=found.round.guideline_version).exists(),
+        "has_rules": study.guidelines.filter(version=found.round.guideline_version or 0).exists(),
         "blinded": blinded,
         "plan": plan_lines(found, blinded=blinded),
         "deadline_form": DeadlineForm(initial={"deadline": found.deadline}) if found.closed_at is None else None,

@@ -53,7 +53,7 @@ class Command(BaseCommand):
         for name, number in done.left_aside.items():
             self.stdout.write(f"  left aside: {name} {number}")
         self.stdout.write(
-            "  judgements of the counting rules (sequence, vocabulary) are counted anew: they are not in the number above"
+            "  judgements of the counting rules (sequence, vocabulary) are counted anew, and not in that number"
         )
         self.stdout.write("  labels and scores counted again: as the release states them")
         if dry_run:

@@ -24,8 +24,10 @@ def test_raters_were_not_asked_about_what_a_rule_counts(released: Released) -> N
     told = files_of(data)[layout.TABLES["labels"].path].decode()
     rows = list(csv.DictReader(io.StringIO(told)))
     mine = [dict(zip(LABELS, row, strict=True)) for row in label_rows(released.study, paper_rubric())]
+    judged = set(paper_rubric().criteria.filter(kind="judged").values_list("code", flat=True))
+    assert len(judged) == 3 and len({row["criterion"] for row in mine}) > len(judged)
     for row in mine:
-        asked = row["criterion"] in ("grammatical", "logical") or row["basis"] in ("not_attempt", "adjudication")
+        asked = row["criterion"] in judged or row["basis"] in ("not_attempt", "adjudication")
         assert (row["votes"] is not None, row["votes_for"] is not None) == (asked, asked), row
     by_rule = [row for row in rows if row["basis"] == "rule"]
     assert by_rule and {(row["votes"], row["votes_for"]) for row in by_rule} == {("", "")}
