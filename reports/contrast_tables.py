@@ -118,23 +118,22 @@ def _criterion_cell(results: Results, row: Row, mean: CriterionMean) -> Cell:
     )
 
 
-def band_means(results: Results) -> dict[str, float | None]:
-    """The mean of the bands' means for each row's key; a model's over runs, or of its majority where that is chosen."""
+def band_means(results: Results, *, by_majority: bool) -> dict[str, float | None]:
+    """The mean of the bands' means for each row's key; a model's over runs, or of its majorities."""
     places = [place for place, cut in enumerate(results.groups) if cut.factor == "complexity"]
     found = {}
     for row in results.rows:
         bands = []
         for place in places:
             score = row.scores[place]
-            is_majority = isinstance(score, ModelScore) and results.chosen.choice.runs == "majority"
-            bands.append(score.majority if is_majority and isinstance(score, ModelScore) else score.mean)
+            bands.append(score.majority if by_majority and isinstance(score, ModelScore) else score.mean)
         found[row.key] = band_mean(bands)
     return found
 
 
 def breakdown_with_bands(results: Results) -> Table:
     """The breakdown, and the mean of the bands as a last column. Its columns are names and numbers of stimuli."""
-    table, bands = breakdown(results), band_means(results)
+    table, bands = breakdown(results), band_means(results, by_majority=results.by_majority)
     columns = [*table.columns, (gettext("mean of the bands"), None)]
     rows = []
     for line in table.rows:
@@ -171,6 +170,6 @@ def worst_stimuli(results: Results) -> tuple[list[WorstRow], int]:
 
 def _stimulus_values(results: Results, row: Row) -> dict[Hashable, float]:
     score = row.scores[0]
-    if results.chosen.choice.runs == "majority" and isinstance(score, ModelScore):
+    if results.by_majority and isinstance(score, ModelScore):
         return {key: answer.value for key, answer in score.by_stimulus.items() if answer.value is not None}
     return stimulus_values(row.stimuli)

@@ -76,8 +76,9 @@ def _lines(results: Results, row: Row) -> Iterator[Line]:
             low, high, kind = _scaled(score.bounds, scale) or (None, None, None)
             n = score.n_scored + score.n_undecided
             yield "mean_bounds", cut.factor, cut.value, None, low, high, kind, n, score.n_undecided, ""
-    band = band_means(results)[row.key]
-    yield "band_mean", "complexity", "", band, None, None, None, None, 0, "" if band is not None else "undecided"
+    yield _band("band_mean", band_means(results, by_majority=False)[row.key])
+    if not row.is_people:
+        yield _band("band_majority", band_means(results, by_majority=True)[row.key])
     stimuli = [stimulus.pk for stimulus in results.stimuli]
     codes = [criterion.code for criterion in results.criteria]
     means = [*criterion_means(row.finished, stimuli, results.criteria), *beside_means(results, row)]
@@ -86,8 +87,21 @@ def _lines(results: Results, row: Row) -> Iterator[Line]:
         reason = "" if mean.value is not None else ("undecided" if mean.n_undecided else "no_sittings")
         yield "criterion", "criterion", code, mean.value, low, high, kind, mean.n, mean.n_undecided, reason
     for stimulus in results.stimuli:
-        found = row.stimuli[stimulus.pk]
-        yield _score("stimulus", "stimulus", str(stimulus.position), found.score, found.n, found.n_undecided)
+        found, position = row.stimuli[stimulus.pk], str(stimulus.position)
+        yield _score("stimulus", "stimulus", position, found.score, found.n, found.n_undecided)
+        if isinstance(row.scores[0], ModelScore):
+            yield _stimulus_majority(row.scores[0], stimulus.pk, position, scale)
+
+
+def _stimulus_majority(score: ModelScore, key: int, position: str, scale: int) -> Line:
+    own = score.by_stimulus.get(key)
+    value = None if own is None or own.value is None else own.value / scale
+    reason = score.majority.reason if value is None else ""
+    return "stimulus_majority", "stimulus", position, value, None, None, None, score.n_complete, 0, reason
+
+
+def _band(measure: str, value: float | None) -> Line:
+    return measure, "complexity", "", value, None, None, None, None, 0, "" if value is not None else "undecided"
 
 
 def _undecided(score: ModelScore) -> int:

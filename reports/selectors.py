@@ -99,6 +99,11 @@ class Results:
         return self.rows[1:]
 
     @property
+    def by_majority(self) -> bool:
+        """Whether models are shown by the paper's majority over runs."""
+        return self.chosen.choice.runs == "majority"
+
+    @property
     def is_empty(self) -> bool:
         return not any(row.n_sittings for row in self.rows)
 

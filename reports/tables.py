@@ -116,7 +116,10 @@ def _count(results: Results, row: Row, number: int, state: str) -> Cell:
 
 
 def breakdown(results: Results) -> Table:
-    """Rows of results by groups of stimuli: the paper's second and third figures as one table."""
+    """Rows of results by groups of stimuli: the paper's second and third figures as one table.
+
+    Models as chosen: the mean over runs and its deviation, or the majority. Never one beside the other in a row.
+    """
     columns = [(CUTS.get((cut.factor, cut.value), cut.value), len(cut.stimuli)) for cut in results.groups]
     rows = []
     for row in results.rows:
@@ -129,6 +132,8 @@ def _cut_cell(results: Results, row: Row, cut: Group, score: PeopleScore | Model
     chosen = {} if cut.factor == "all" else {cut.factor: cut.value}
     href = address(results, group=row.key, **chosen)
     if isinstance(score, ModelScore):
+        if results.by_majority:  # without the deviation, which is around the mean
+            return _cell(score.majority, href, n=score.n_complete)
         return _cell(score.mean, href, n=score.n_scored, spread=score.sd.norm)
     scale, interval = len(results.criteria), score.interval
     low, high = (interval.low / scale, interval.high / scale) if interval else (None, None)
@@ -144,7 +149,13 @@ def per_stimulus(results: Results) -> Table:
 
 
 def _stimulus_cell(results: Results, row: Row, stimulus: Stimulus, mean: StimulusMean) -> Cell:
-    return _cell(mean.score, address(results, group=row.key, stimulus=stimulus.position), n=mean.n)
+    href, score = address(results, group=row.key, stimulus=stimulus.position), row.scores[0]
+    if not (results.by_majority and isinstance(score, ModelScore)):
+        return _cell(mean.score, href, n=mean.n)
+    own = score.by_stimulus.get(stimulus.pk)
+    if own is None or own.value is None:
+        return Cell(None, REASONS.get(score.majority.reason, score.majority.reason), href)
+    return Cell(own.value / len(results.criteria), href=href, n=score.n_complete)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,12 @@ from corpus.simulation import simulated_kind, truth_of, variants
 from corpus.tokens import word_tokens
 from llmruns.models import Experiment, ModelConfig, Prompt, Run
 from reports.choice import chosen_of, default_choice
-from reports.contrast_tables import band_means, by_criterion, contrasts, worst_stimuli
+from reports.contrast_tables import band_means, breakdown_with_bands, by_criterion, contrasts, worst_stimuli
 from reports.figure_cuts import cut_data
 from reports.figures import figure_data
+from reports.result_file import table_rows
 from reports.selectors import Results, results_of
+from reports.tables import per_stimulus
 from scoring.models import Judge, Judgement, Round
 from scoring.services import paper_rubric, rules_apply
 
@@ -197,7 +199,7 @@ def _cuts(world: World, found: Results) -> None:
         means.append(statistics.fmean(world.mean(number, 1, positions) / 4 for number in range(PEOPLE)))
         (bar,) = [bar for bar in bands.bars if bar.is_people and bar.level == level]
         assert bar.bar.value == pytest.approx(means[-1])
-    assert band_means(found)["people"] == pytest.approx(statistics.fmean(means))
+    assert band_means(found, by_majority=False)["people"] == pytest.approx(statistics.fmean(means))
 
 
 def _criteria(world: World, found: Results) -> None:
@@ -236,16 +238,44 @@ def _worst(world: World, found: Results) -> None:
 
 
 def _majority(world: World) -> None:
-    bars = {bar.label: bar for bar in figure_data(results(world, runs="majority")).bars}
+    found = results(world, runs="majority")
+    bars = {bar.label: bar for bar in figure_data(found).bars}
     for label in SKILLS:
-        total = 0
-        for position, one in world.stimuli.items():
-            keys = [(label, number, position) for number in range(1, RUNS + 1)]
-            holds = [sum(world.labels(key)[place] for key in keys) for place in range(3)]
-            words = [len(word_tokens(world.texts[key])) == len(word_tokens(one.original)) >= 4 for key in keys]
-            total += sum(count > RUNS / 2 for count in [*holds, sum(words)])
-        assert bars[label].value == pytest.approx(total / 18 / 4)
+        own = {position: _held(world, label, position) for position in world.stimuli}
+        assert bars[label].value == pytest.approx(statistics.fmean(own.values()))
         assert bars[label].mean < bars[label].value or label == "Large"
+        _majority_tables(world, found, label, own)
+
+
+def _held(world: World, label: str, position: int) -> float:
+    """Of the four criteria, the share that holds in most of the runs."""
+    keys = [(label, number, position) for number in range(1, RUNS + 1)]
+    original = len(word_tokens(world.stimuli[position].original))
+    holds = [sum(world.labels(key)[place] for key in keys) for place in range(3)]
+    words = [len(word_tokens(world.texts[key])) == original >= 4 for key in keys]
+    return sum(count > RUNS / 2 for count in [*holds, sum(words)]) / 4
+
+
+def _majority_tables(world: World, found: Results, label: str, own: dict[int, float]) -> None:
+    """A model's row is of majorities from end to end, on the page and in the file."""
+    bands = [
+        statistics.fmean(own[position] for position, one in world.stimuli.items() if one.complexity == level)
+        for level in ("easy", "medium", "hard")
+    ]
+    (line,) = [line for line in breakdown_with_bands(found).rows if line.head.label == label]
+    assert [cell.value for cell in line.cells[-4:]] == pytest.approx([*bands, statistics.fmean(bands)])
+    assert all(cell.spread is None for cell in line.cells)
+    place = per_stimulus(found).columns.index(label)
+    assert [row.cells[place].value for row in per_stimulus(found).rows] == pytest.approx(list(own.values()))
+    written = {(row[8], row[10]): row[11] for row in table_rows(found) if row[6] == label}
+    assert written["band_majority", None] == pytest.approx(statistics.fmean(bands))
+    levels = [written["mean", level] for level in ("easy", "medium", "hard")]
+    assert written["band_mean", None] == pytest.approx(statistics.fmean(levels))
+    assert written["stimulus_majority", "7"] == pytest.approx(own[7])
+    least = min(own.values())
+    rows, _n = worst_stimuli(found)
+    lowest = {row.stimulus.position for row in rows if label in row.lowest}
+    assert lowest == ({position for position, value in own.items() if value == least} if least < 1 else set())
 
 
 def _other_basis(world: World) -> None:
