@@ -24,6 +24,7 @@ from reports.figures import (
     name_height,
     names_beside,
     notes_of,
+    score_axis,
     styled,
     tip,
     tips,
@@ -137,7 +138,7 @@ def cut_specification(data: CutData, *, theme: Theme = "light") -> dict[str, Any
         scale=alt.Scale(domain=data.levels, range=_steps(theme, len(data.levels))),
         legend=alt.Legend(orient="bottom", title=None, symbolType="square"),
     )
-    x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
+    x = score_axis(values, title)
     bars = chart_of(values).encode(y=y, yOffset=within)
     over_runs = chart_of([value for value in values if "from" in value]).encode(y=y, yOffset=within)
     over_people = chart_of([value for value in values if "low" in value]).encode(y=y, yOffset=within)

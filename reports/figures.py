@@ -154,7 +154,7 @@ def specification(data: FigureData, *, theme: Theme = "light") -> dict[str, Any]
     labels = [bar.label for bar in data.bars]
     y = names_beside(labels)
     title = axis_title(is_majority=data.is_majority)
-    x = alt.X("value:Q", scale=alt.Scale(domain=[0, 1]), title=title, axis=alt.Axis(format=".1f", tickCount=5))
+    x = score_axis(values, title)
     bars = chart_of(values).encode(y=y)
     whiskers = chart_of([value for value in values if "from" in value]).encode(y=y)
     layers = [
@@ -202,7 +202,16 @@ def bar_values(bar: Bar) -> dict[str, Any]:
     value = named(bar.label) | {"value": bar.value, "mean": bar.mean, "sd": bar.sd, "n": bar.n}
     if bar.sd is None:
         return value
-    return value | {"from": max(0.0, bar.mean - bar.sd), "to": min(1.0, bar.mean + bar.sd)}
+    return value | {"from": bar.mean - bar.sd, "to": bar.mean + bar.sd}
+
+
+def score_axis(values: list[dict[str, Any]], title: list[str]) -> alt.X:
+    """From 0 to 1, and as far beyond as a whisker goes: cut at 1 it would look like a deviation of two lengths."""
+    low = min((value["from"] for value in values if "from" in value), default=0)
+    high = max((value["to"] for value in values if "to" in value), default=1)
+    scale = alt.Scale(domain=[min(0, low), max(1, high)], nice=False)
+    axis = alt.Axis(format=".1f", values=[0, 0.2, 0.4, 0.6, 0.8, 1])
+    return alt.X("value:Q", scale=scale, title=title, axis=axis)
 
 
 def axis_title(*, is_majority: bool) -> list[str]:
@@ -305,19 +314,20 @@ def drawn(specification: dict[str, Any], kind: Literal["svg", "png", "pdf"]) -> 
     return pdf
 
 
-def figure_rows(results: Results) -> list[list[Any]]:
+def figure_rows(results: Results, *, in_words: bool = False) -> list[list[Any]]:
     """The figure's data under FIGURE_COLUMNS, what is not drawn included: a missing figure is empty there."""
-    return cut_rows(results, [0])
+    return cut_rows(results, [0], in_words=in_words)
 
 
-def cut_rows(results: Results, cuts: Iterable[int]) -> list[list[Any]]:
-    """Rows of results on groups of stimuli, under FIGURE_COLUMNS."""
+def cut_rows(results: Results, cuts: Iterable[int], *, in_words: bool = False) -> list[list[Any]]:
+    """Rows of results on groups of stimuli, under FIGURE_COLUMNS. `in_words`: in the reader's language."""
     rows: list[list[Any]] = []
     scale, study = len(results.criteria), results.study
     for row in results.rows:
         for place in cuts:
             cut, score = results.groups[place], row.scores[place]
-            head = [study.slug, study.simulated, row.label, score.n_scored, score.mean.norm]
+            name = row.label if in_words else row.file_name
+            head = [study.slug, study.simulated, name, score.n_scored, score.mean.norm]
             tail = [
                 cut.factor,
                 cut.value or None,

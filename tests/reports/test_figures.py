@@ -8,6 +8,7 @@ from reports.figures import (
     Bar,
     FigureData,
     Line,
+    bar_values,
     compiled,
     drawn,
     figure_data,
@@ -73,6 +74,20 @@ def test_numbers_are_written_as_the_language_writes_them():
         assert "0,728" in drawn(specification(DATA), "svg").decode()
     with translation.override("en"):
         assert "0.728" in drawn(specification(DATA), "svg").decode()
+
+
+def test_a_whisker_is_drawn_whole_beyond_the_ends_of_the_score():
+    bars = [Bar("High", 0.967, 0.054, 5), Bar("Low", 0.02, 0.05, 5)]
+    vega = compiled(specification(FigureData(["Ours"], bars, None, [])))
+    (scale,) = [scale for scale in vega["scales"] if scale["name"] == "x"]
+    assert scale["domain"] == pytest.approx([0.02 - 0.05, 0.967 + 0.054])
+    (axis,) = [axis for axis in vega["axes"] if axis["scale"] == "x" and axis.get("title")]
+    assert axis["values"] == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    high, low = (bar_values(bar) for bar in bars)
+    assert high["to"] - high["mean"] == pytest.approx(high["mean"] - high["from"])
+    assert low["to"] - low["mean"] == pytest.approx(low["mean"] - low["from"])
+    (scale,) = [one for one in compiled(specification(DATA))["scales"] if one["name"] == "x"]
+    assert scale["domain"] == [0, 1]
 
 
 def test_people_alone_are_drawn():
