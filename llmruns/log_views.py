@@ -84,7 +84,8 @@ def call_file(request: SignedIn, slug: str) -> StreamingHttpResponse:
     study = unblinded_study(request.user, slug)
     lines = call_lines(study, filter_read(request.GET))
     response = StreamingHttpResponse(_pieces(lines), content_type="application/x-ndjson; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{study.slug}-calls.jsonl"'
+    name = f"{study.slug}{'-simulated' if study.simulated else ''}-calls.jsonl"
+    response["Content-Disposition"] = f'attachment; filename="{name}"'
     return response
 
 

@@ -21,6 +21,7 @@ from annotation.models import Campaign, Item, Rater
 from annotation.ratings import Mask, Ratings, ratings_of
 from annotation.selectors import items_shown
 from corpus.models import Complexity, Respondent
+from reports.export_views import file_name
 from studies.access import SignedIn, unblinded_study
 
 LEVELS = ("nominal", "ordinal", "interval")
@@ -199,7 +200,8 @@ def campaign_agreement_csv(request: SignedIn, slug: str, pk: int) -> HttpRespons
             )
     table.writerows(_chosen_lines(found, names))
     response = HttpResponse(text.getvalue(), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-campaign-{pk}-agreement.csv"'
+    name = file_name(campaign.study, f"campaign-{pk}-agreement")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
     return response
 
 

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from reports.classifying import same_person
 from reports.csvfile import stream
+from reports.export_views import file_name
 from reports.judge_choice import asked_of, rubric_asked, set_choices, split_asked
 from reports.judge_comparison import SUBSETS, Comparison, Line, comparison_of
 from reports.judge_files import COLUMNS, comparison_rows
@@ -124,7 +125,7 @@ def judge_comparison_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
     for_excel = request.GET.get("for") == "excel"
     pieces = stream(COLUMNS, comparison_rows(found), for_excel=for_excel, decimal_comma=get_language() == "ru")
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
-    response.headers["Content-Disposition"] = f'attachment; filename="{study.slug}-judges.csv"'
+    response.headers["Content-Disposition"] = f'attachment; filename="{file_name(study, "judges", for_excel)}.csv"'
     return response
 
 

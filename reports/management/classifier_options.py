@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from django.core.management.base import CommandError, CommandParser
+from django.core.management.base import CommandError, CommandParser, OutputWrapper
 
 from scoring.classifiers.data import Texts
 from scoring.classifiers.files import read_texts
@@ -55,11 +55,19 @@ def file_read(path: Path, options: Mapping[str, Any], *, labels: bool = True) ->
     )
 
 
-def study_of(slug: str) -> Study:
+def study_of(slug: str, errors: OutputWrapper) -> Study:
+    """The study of this address, after its data is called simulated, where it is, on standard error."""
     study = Study.objects.filter(slug=slug).first()
     if study is None:
         raise CommandError(f"There is no study {slug}.")
+    simulated_say(study, errors)
     return study
+
+
+def simulated_say(study: Study, errors: OutputWrapper) -> None:
+    """Numbers on a terminal have no file name that says it; what is read by programs stays as it is."""
+    if study.simulated:
+        errors.write(f"{study.slug}: simulated data", style_func=str)
 
 
 def criteria_of(rubric: Rubric, codes: str) -> list[Criterion]:

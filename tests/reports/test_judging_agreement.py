@@ -172,6 +172,11 @@ def test_the_api_and_the_command_say_what_the_page_says(
     assert json.loads(capsys.readouterr().out)["agreement"] == found["agreement"]
     call_command("judgings", "--study", "ours", "--rows", str(judged.pk))
     assert len(capsys.readouterr().out.splitlines()) == 19
+    cast.study.simulated = True
+    cast.study.save(update_fields=["simulated"])
+    call_command("judgings", "--study", "ours", "--json")
+    told = capsys.readouterr()
+    assert json.loads(told.out) and told.err == "ours: simulated data\n"
     for study, number in (("ours", judged.pk + 1), ("theirs", judged.pk)):
         with pytest.raises(CommandError, match="no round"):
             call_command("judgings", "--study", study, "--agreement", str(number))

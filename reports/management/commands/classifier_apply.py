@@ -38,7 +38,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _on_study(self, options: dict[str, Any]) -> None:
-        for classifier in classifiers_of(study_of(options["study"]), options["classifier"]):
+        for classifier in classifiers_of(study_of(options["study"], self.stderr), options["classifier"]):
             if options["on_arrival"] is not None:
                 self._switch(classifier, on=options["on_arrival"])
                 continue

@@ -47,7 +47,7 @@ class Command(BaseCommand):
 
     def _on_study(self, options: dict[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = {}
-        study = study_of(options["study"])
+        study = study_of(options["study"], self.stderr)
         for classifier in classifiers_of(study, options["classifier"]):
             ticker = Ticker()
             evaluations = classifier_evaluate(classifier=classifier, actor=None, progress=ticker)

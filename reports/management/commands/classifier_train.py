@@ -5,7 +5,15 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from corpus.models import Stimulus
 from reports.classifying import same_person
-from reports.management.classifier_options import Setting, Ticker, criteria_of, file_options, file_read, study_of
+from reports.management.classifier_options import (
+    Setting,
+    Ticker,
+    criteria_of,
+    file_options,
+    file_read,
+    simulated_say,
+    study_of,
+)
 from scoring.classifiers import recipes
 from scoring.classifiers.files import train_on
 from scoring.classifiers.problems import ClassifierError, problem_text
@@ -62,7 +70,7 @@ class Command(BaseCommand):
             raise CommandError(str(error)) from error
 
     def _from_study(self, options: dict[str, Any]) -> None:
-        study = study_of(options["study"])
+        study = study_of(options["study"], self.stderr)
         rubric = RUBRICS[options["rubric"]]()
         criteria = criteria_of(rubric, options["criteria"])
         if not 0 < options["fraction"] < 1:
@@ -95,6 +103,7 @@ class Command(BaseCommand):
         classifier = Classifier.objects.filter(pk=options["again"]).first()
         if classifier is None or not classifier_restart(classifier=classifier, actor=None, enqueue=options["queue"]):
             raise CommandError(f"There is no classifier {options['again']} that has not finished.")
+        simulated_say(classifier.study, self.stderr)
         self._work(classifier, queue=options["queue"])
 
     def _say_split(self, split: Split) -> None:

@@ -39,7 +39,7 @@ class Command(BaseCommand):
         parser.add_argument("--csv", type=Path, help="write every figure there")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        study = study_of(options["study"])
+        study = study_of(options["study"], self.stderr)
         try:
             found = self._compared(study, options)
         except ClassifierError as error:

@@ -8,6 +8,7 @@ from llmruns.models import Judging
 from reports.csvfile import stream
 from reports.judging_agreement import COLUMNS, agreement_of, judge_name, rows_of, said_by
 from reports.judging_api import agreement_cells
+from reports.management.classifier_options import simulated_say
 from studies.models import Study
 
 
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         study = Study.objects.filter(slug=options["study"]).first()
         if study is None:
             raise CommandError(f"There is no study {options['study']!r}.")
+        simulated_say(study, self.stderr)
         if options["rows"] is not None:
             judging = _judging(study, options["rows"])
             for piece in stream(COLUMNS, rows_of(judging, said_by(judging))):

@@ -8,6 +8,7 @@ from pathlib import Path
 from statistics import mean
 
 import pytest
+from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.http import QueryDict
 from django.test import Client
@@ -524,6 +525,20 @@ def test_the_api_without_anything(cast: Cast, divided: Split, tested: list[Answe
     assert client_of(cast.alice).get("/api/v1/studies/ours/judges/").json()["reason"] == "no_labels"
 
 
+def test_simulated_is_said_by_the_files_and_the_command(
+    cast: Cast, divided: Split, rubric: Rubric, first: Classifier, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call_command("judges_compare", "--study", "ours")
+    assert capsys.readouterr().err == ""
+    cast.study.simulated = True
+    cast.study.save(update_fields=["simulated"])
+    client = cast.client(cast.alice)
+    assert '"ours-simulated-judges.csv"' in client.get(FILE)["Content-Disposition"]
+    assert '"ours-simulated-judges-for-excel.csv"' in client.get(FILE, {"for": "excel"})["Content-Disposition"]
+    call_command("judges_compare", "--study", "ours")
+    assert capsys.readouterr().err == "ours: simulated data\n"
+
+
 def test_by_command(
     cast: Cast, divided: Split, rubric: Rubric, first: Classifier, model: Judge, tmp_path: Path
 ) -> None:
@@ -531,6 +546,7 @@ def test_by_command(
     assert f"{first.judge_id} <b>First</b>, has judged 36" in out and "majority class" in out
     lines = list(csv.DictReader(io.StringIO((tmp_path / "judges.csv").read_text(encoding="utf-8-sig"))))
     assert lines == rows_of(cast.client(cast.alice), on="own")
+    assert "ours-judges.csv" in cast.client(cast.alice).get(FILE)["Content-Disposition"]
     only = run("judges_compare", study="ours", judge=[model.pk], split=str(divided.pk))
     assert f"{model.pk} model judge {model.pk}, has judged 18" in only and "First" not in only
     for options, words in (
