@@ -163,19 +163,29 @@ def _forms(stimulus: Stimulus | None) -> list[AcceptedForm]:
 @require_safe
 def errors_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
     asked = _asked(request, slug)
-    return _file(request, asked.study, "errors", ERROR_COLUMNS, _rows(asked))
+    return _file(request, asked.study, "errors", ERROR_COLUMNS, _rows(asked, in_words=_for_excel(request)))
 
 
 @login_required
 @require_safe
 def error_words_csv(request: SignedIn, slug: str) -> StreamingHttpResponse:
     asked = _asked(request, slug)
-    return _file(request, asked.study, "error_words", ERROR_WORD_COLUMNS, _word_rows(asked))
+    rows = _word_rows(asked, in_words=_for_excel(request))
+    return _file(request, asked.study, "error_words", ERROR_WORD_COLUMNS, rows)
 
 
-def _rows(asked: _Asked) -> Iterator[list[Any]]:
+def _for_excel(request: HttpRequest) -> bool:
+    return request.GET.get("for") == "excel"
+
+
+def _groups(asked: _Asked, *, in_words: bool) -> list[tuple[str, str]]:
+    """Keys and names; for programs, people are called the same in every language."""
+    return [(key, PEOPLE if key == PEOPLE and not in_words else label) for key, label in asked.errors.groups.items()]
+
+
+def _rows(asked: _Asked, *, in_words: bool) -> Iterator[list[Any]]:
     found, is_russian = asked.errors, asked.instrument.language == RUSSIAN
-    for key, label in found.groups.items():
+    for key, label in _groups(asked, in_words=in_words):
         for stimulus in found.stimuli:
             tally = found.tally(key, stimulus.pk)
             changes = [(tally.n[kind], tally.used[kind]) if is_russian else (None, None) for kind in OF_WORDS]
@@ -191,9 +201,9 @@ def _rows(asked: _Asked) -> Iterator[list[Any]]:
             ]
 
 
-def _word_rows(asked: _Asked) -> Iterator[list[Any]]:
+def _word_rows(asked: _Asked, *, in_words: bool) -> Iterator[list[Any]]:
     found = asked.errors
-    for key, label in found.groups.items():
+    for key, label in _groups(asked, in_words=in_words):
         for stimulus in found.stimuli:
             for word in found.words.get((key, stimulus.pk), []):
                 yield [asked.study.slug, asked.study.simulated, label, stimulus.position, *_cells(word)]
@@ -206,7 +216,7 @@ def _cells(word: Word) -> list[Any]:
 def _file(
     request: HttpRequest, study: Study, name: str, columns: Sequence[str], rows: Iterator[list[Any]]
 ) -> StreamingHttpResponse:
-    for_excel = request.GET.get("for") == "excel"
+    for_excel = _for_excel(request)
     pieces = stream(columns, rows, for_excel=for_excel, decimal_comma=get_language() == "ru")
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
     response.headers["Content-Disposition"] = f'attachment; filename="{file_name(study, name, for_excel)}.csv"'

@@ -107,8 +107,8 @@ def contrast_specification(data: ContrastData, *, theme: Theme = "light") -> dic
     return finished
 
 
-def contrast_csv_rows(results: Results) -> list[list[Any]]:
-    """Under CONTRAST_COLUMNS, 0 to 1."""
+def contrast_csv_rows(results: Results, *, in_words: bool = False) -> list[list[Any]]:
+    """Under CONTRAST_COLUMNS, 0 to 1: of models only, whose names are the same in every language."""
     scale, study, choice = len(results.criteria), results.study, results.chosen.choice
     rows = []
     for one in contrasts(results):

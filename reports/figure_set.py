@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from reports.figure_contrasts import CONTRAST_COLUMNS, contrast_csv_rows, contrast_data, contrast_specification
 from reports.figure_cuts import Factor, cut_data, cut_specification
@@ -19,12 +19,18 @@ class Drawn:
     not_drawn: list[tuple[str, str]]
 
 
+class Rows(Protocol):
+    """Of a figure's file; `in_words` for people who read it, in their language."""
+
+    def __call__(self, results: Results, *, in_words: bool = False) -> list[list[Any]]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Figure:
     number: int
     draw: Callable[[Results], Drawn]
     columns: tuple[str, ...]
-    rows: Callable[[Results], list[list[Any]]]
+    rows: Rows
 
     @property
     def name(self) -> str:
@@ -49,9 +55,10 @@ def _contrasts(results: Results) -> Drawn:
     return Drawn(lambda theme: contrast_specification(data, theme=theme), not data.points, data.not_drawn)
 
 
-def _rows_by(factor: Factor) -> Callable[[Results], list[list[Any]]]:
-    def rows(results: Results) -> list[list[Any]]:
-        return cut_rows(results, [place for place, cut in enumerate(results.groups) if cut.factor == factor])
+def _rows_by(factor: Factor) -> Rows:
+    def rows(results: Results, *, in_words: bool = False) -> list[list[Any]]:
+        places = [place for place, cut in enumerate(results.groups) if cut.factor == factor]
+        return cut_rows(results, places, in_words=in_words)
 
     return rows
 

@@ -73,7 +73,8 @@ def figure_csv(request: SignedIn, slug: str, number: int = 1) -> StreamingHttpRe
     figure = _figure(number)
     found = _results(request, slug, whole=True)
     for_excel = request.GET.get("for") == "excel"
-    pieces = stream(figure.columns, figure.rows(found), for_excel=for_excel, decimal_comma=get_language() == "ru")
+    rows = figure.rows(found, in_words=for_excel)
+    pieces = stream(figure.columns, rows, for_excel=for_excel, decimal_comma=get_language() == "ru")
     response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
     name = file_name(found.study, figure.name, for_excel)
     response.headers["Content-Disposition"] = f'attachment; filename="{name}.csv"'

@@ -43,7 +43,7 @@ def table_rows(results: Results) -> Iterator[list[Any]]:
         choice.people,
     ]
     for row in results.rows:
-        own = [*head, row.label, "people" if row.is_people else "model"]
+        own = [*head, row.file_name, "people" if row.is_people else "model"]
         for line in _lines(results, row):
             yield [*own, *(None if cell == "" else cell for cell in line)]
     for one in contrasts(results):

@@ -75,6 +75,11 @@ class Row:
     def is_people(self) -> bool:
         return self.key == PEOPLE
 
+    @property
+    def file_name(self) -> str:
+        """What the row is called in files for programs: the same in every language."""
+        return PEOPLE if self.is_people else self.label
+
 
 @dataclass(frozen=True, slots=True)
 class Results:

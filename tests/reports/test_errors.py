@@ -5,6 +5,7 @@ import io
 
 import pytest
 from django.urls import reverse
+from django.utils import translation
 
 from corpus.models import Answer
 from reports.choice import default_choice
@@ -74,7 +75,7 @@ def test_the_page_and_its_words(answered):
 
 
 def test_files(answered):
-    first = next(row for row in rows(answered, "errors_csv") if row["group"] == "People" and row["position"] == "1")
+    first = next(row for row in rows(answered, "errors_csv") if row["group"] == "people" and row["position"] == "1")
     assert (first["n_answers"], first["n_matching"], first["n_replaced"], first["n_pronoun_used"]) == (
         "5",
         "2",
@@ -84,6 +85,20 @@ def test_files(answered):
     words = rows(answered, "error_words_csv")
     inserted = [row for row in words if row["kind"] == "inserted"]
     assert [(row["used"], row["n_answers"], row["given"]) for row in inserted] == [("вчера", "1", "")]
+
+
+def test_people_are_called_the_same_in_every_language_by_files_for_programs(answered):
+    client = answered.cast.client(answered.cast.alice)
+
+    def groups(name: str, *args: object, **query: str) -> set[str]:
+        with translation.override("ru"):
+            response = client.get(reverse(name, args=["ours", *args]), query, headers={"Accept-Language": "ru"})
+        text = b"".join(response.streaming_content).decode().removeprefix("\ufeff")
+        return {row["group"] for row in csv.DictReader(io.StringIO(text), delimiter=";" if query else ",")}
+
+    for name, args in (("errors_csv", ()), ("error_words_csv", ()), ("figure_csv", (1,)), ("figure_csv", (3,))):
+        assert "people" in groups(name, *args) and "Люди" not in groups(name, *args)
+        assert "Люди" in groups(name, *args, **{"for": "excel"})
 
 
 def test_pronouns_of_the_original_are_counted(bare):

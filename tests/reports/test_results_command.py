@@ -38,10 +38,10 @@ def test_a_figure_in_russian(built, tmp_path):
 
 def test_the_table_has_the_numbers_of_the_page(built):
     found = table(built)
-    people = found["People", "mean", "all", ""]
+    people = found["people", "mean", "all", ""]
     assert float(people["value"]) == pytest.approx(7 / 12)  # see conftest
     assert (people["n"], people["n_undecided"], people["low"]) == ("1", "1", "")
-    bounds = found["People", "mean_bounds", "all", ""]
+    bounds = found["people", "mean_bounds", "all", ""]
     assert (bounds["value"], bounds["range"]) == ("", "bounds")
     assert float(bounds["low"]) == pytest.approx(8 / 12)
     assert float(found["Model M", "majority", "all", ""]["value"]) == pytest.approx(11 / 12)
@@ -49,9 +49,9 @@ def test_the_table_has_the_numbers_of_the_page(built):
     assert float(found["Model M", "difference", "all", ""]["value"]) == pytest.approx(13 / 18 - 7 / 12)
     assert found["Model M", "percentile", "all", ""]["value"] == "100"
     # Three given answers are as long as the original and one is not, one is declined: 4 of 6 in sequence.
-    assert float(found["People", "criterion", "criterion", "sequence"]["value"]) == pytest.approx(4 / 6)
-    assert found["People", "stimulus", "stimulus", "3"]["n_undecided"] == "1"
-    assert found["People", "band_mean", "complexity", ""]["value"] != ""
+    assert float(found["people", "criterion", "criterion", "sequence"]["value"]) == pytest.approx(4 / 6)
+    assert found["people", "stimulus", "stimulus", "3"]["n_undecided"] == "1"
+    assert found["people", "band_mean", "complexity", ""]["value"] != ""
 
 
 def test_vega_is_json(built, tmp_path):
