@@ -72,12 +72,16 @@ def _models(results: Results) -> str:
     if not counts:
         return ""
     runs = str(counts[0]) if len(counts) == 1 else f"{counts[0]}–{counts[-1]}"
-    return _("Models: %(n)s; runs with a score: %(runs)s.") % {"n": len(results.models), "runs": runs}
+    said = {"n": len(results.models), "runs": runs}
+    if len(results.models) == 1:
+        return _("Models: %(n)s; runs with a score: %(runs)s.") % said
+    return _("Models: %(n)s; runs with a score: %(runs)s each.") % said
 
 
 def differences(results: Results) -> list[str]:
     """What is decided here and not in the paper; shown with every figure."""
-    criteria, refusal_below = [one.code for one in results.criteria], results.instrument.refusal_below
+    criteria = [_("“%(question)s”") % {"question": results.questions[one.code]} for one in results.criteria]
+    refusal_below = results.instrument.refusal_below
     choice = results.chosen.choice
     return [
         _("The labels are those of the raters; the paper scores models with classifiers trained on such labels.")

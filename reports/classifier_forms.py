@@ -21,6 +21,12 @@ class CriteriaField(forms.ModelMultipleChoiceField):
 
 
 class ClassifierForm(StyledForm):
+    title = forms.CharField(
+        label=_("Title"),
+        max_length=200,
+        required=False,
+        help_text=_("What it is called among the judges. Empty: by its recipe and base model."),
+    )
     recipe = forms.ChoiceField(
         label=_("Recipe"),
         choices=Classifier.Recipe.choices,

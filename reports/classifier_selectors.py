@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from django.db.models import QuerySet
 
+from scoring.classifiers.naming import with_names
 from scoring.evaluation import Estimate, Report
 from scoring.models import Classifier, Criterion, Evaluation, JobState
 from studies.models import Study
@@ -41,8 +42,8 @@ class Figures:
 
 
 def classifiers_of(study: Study) -> QuerySet[Classifier]:
-    """Newest first."""
-    return Classifier.objects.filter(study=study).select_related("split", "rubric").order_by("-pk")
+    """Newest first, with `name`."""
+    return with_names(Classifier.objects.filter(study=study)).select_related("split", "rubric").order_by("-pk")
 
 
 def figures_of(classifier: Classifier) -> list[Figures]:

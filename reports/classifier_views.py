@@ -114,6 +114,7 @@ def _create(request: SignedIn, study: Study, form: ClassifierForm) -> Classifier
         seed=chosen["seed"],
         parameters=form.parameters(),
         held_out=held_out_choose(list(stimuli), n=chosen["hold_out"], seed=chosen["seed"]),
+        title=chosen["title"],
         actor=request.user,
     )
 

@@ -87,13 +87,14 @@ def _difference(results: Results, one: Contrast, scale: int) -> Cell:
 
 
 def by_criterion(results: Results) -> Table:
-    """Columns are codes, and whether the criterion is in the score."""
+    """Columns are the criteria's questions, and whether they are in the score."""
     stimuli = [stimulus.pk for stimulus in results.stimuli]
     rows = []
     for row in results.rows:
         means = [*criterion_means(row.finished, stimuli, results.criteria), *beside_means(results, row)]
         rows.append(TableRow(row, [_criterion_cell(results, row, mean) for mean in means]))
-    columns = [(criterion.code, True) for criterion in results.criteria] + [(code, False) for code in results.beside]
+    codes = [(criterion.code, True) for criterion in results.criteria] + [(code, False) for code in results.beside]
+    columns = [(results.questions[code], in_score) for code, in_score in codes]
     return Table(columns, rows)
 
 

@@ -11,6 +11,7 @@ from reports.choice import judge_names
 from scoring.bases import RATERS, Basis, automatic_judges
 from scoring.classifiers import recipes
 from scoring.classifiers.evaluating import Compared, compared_answers
+from scoring.classifiers.naming import with_names
 from scoring.classifiers.study_data import judged_criteria
 from scoring.models import Classifier, Criterion, JobState, Judge, Round, Rubric, Split
 from scoring.selectors import labels_of
@@ -113,7 +114,7 @@ def _classifiers(split: Split, rubric: Rubric) -> tuple[dict[int, Classifier], l
 
     Whoever learned by another split may have learned from people whom this one tests.
     """
-    finished = Classifier.objects.filter(study=split.study_id, rubric=rubric, state=JobState.FINISHED)
+    finished = with_names(Classifier.objects.filter(study=split.study_id, rubric=rubric, state=JobState.FINISHED))
     fair = Q(split=split) | Q(recipe=recipes.ACCEPTABILITY)  # that one learned nothing here
     known = {one.judge_id: one for one in finished.filter(fair).order_by("pk")}
     return known, list(finished.exclude(fair).order_by("pk"))

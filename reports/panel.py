@@ -67,4 +67,4 @@ def panel_words(panel: tuple[Bench, ...]) -> str:
     """Who judges what, for a caption; empty where each of the judges has judged every criterion."""
     if len({bench.names for bench in panel}) < 2:
         return ""
-    return "; ".join(f"{bench.criterion.code}: {' + '.join(bench.names) or '–'}" for bench in panel)
+    return "; ".join(f"{bench.criterion.question} {' + '.join(bench.names) or '–'}" for bench in panel)

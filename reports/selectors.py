@@ -93,6 +93,7 @@ class Results:
     chosen: Chosen
     beside: tuple[str, ...]  # codes of the criteria that are not in the score
     memo: dict[str, Any] = field(default_factory=dict)  # what costs time and is asked for more than once
+    questions: Mapping[str, str] = field(default_factory=dict)  # of the criteria by code, in the page's language
     n_uncounted: int = 0  # labels that the counting rules have still to give
 
     @property
@@ -208,7 +209,8 @@ def results_of(*, study: Study, instrument: Instrument, rubric: Rubric, chosen: 
         rows.append(SittingRow(sitting, key, groups[key].label, own.ordinal if own else None, tally, score))
     table = [_row(key, group, cuts, criteria) for key, group in groups.items()]
     beside = tuple(criterion.code for criterion in labels.criteria if not criterion.in_score)
-    return Results(study, instrument, criteria, stimuli, cuts, table, rows, chosen, beside)
+    questions = {criterion.code: criterion.question for criterion in labels.criteria}
+    return Results(study, instrument, criteria, stimuli, cuts, table, rows, chosen, beside, questions=questions)
 
 
 def is_chosen(sitting: Sitting, chosen: Chosen) -> bool:

@@ -3,12 +3,14 @@
 from collections import defaultdict
 from collections.abc import Iterable
 
+from scoring.classifiers.naming import name_of, with_names
 from scoring.models import Classifier, SplitSide
 
 
 def classifier_titles(judges: Iterable[int]) -> dict[int, str]:
     """What the classifiers among the judges are called. One query."""
-    return dict(Classifier.objects.filter(judge__in=list(judges)).values_list("judge_id", "title"))
+    found = with_names(Classifier.objects.filter(judge__in=list(judges)))
+    return {one.judge_id: name_of(one) for one in found}
 
 
 def test_sides(judges: Iterable[int]) -> list[frozenset[int]]:

@@ -164,7 +164,8 @@ def test_the_form_makes_a_set_of_one_judge_for_each_criterion(three):
     caption = response.context["figures"]["figure1"]["caption"][0]
     assert caption == (
         f"Basis: classifier {judges[0]} + classifier {judges[1]} + classifier {judges[2]}. By criterion: "
-        f"grammatical: classifier {judges[0]}; logical: classifier {judges[1]}; order: classifier {judges[2]}."
+        f"Grammatically correct? classifier {judges[0]}; Logical? classifier {judges[1]}; "
+        f"Natural word order? classifier {judges[2]}."
     )
 
 

@@ -4,9 +4,11 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
-from django.utils import timezone
+from django.utils import timezone, translation
 
 from corpus.models import Answer
+from reports.captions import caption, differences
+from reports.contrast_tables import by_criterion
 from reports.selectors import PEOPLE, results_of, row_labels
 from reports.tables import overview
 from scoring.models import Judgement
@@ -281,6 +283,22 @@ def count_queries(client, address, built: Built, number: int) -> int:
     with CaptureQueriesContext(connection) as captured:
         assert client.get(address).status_code == 200
     return len(captured)
+
+
+def test_criteria_are_called_as_the_raters_are_asked_in_the_language_of_the_page(built):
+    add_model(built, label="Other", runs=1)
+    add_run(built, 9, RIGHT)
+    with translation.override("ru"):
+        found = results(built)
+        assert [name for name, _in_score in by_criterion(found).columns] == [
+            "Грамматически правильно?",
+            "Логично?",
+            "Естественный порядок слов?",
+            "Столько же слов?",
+            "Те же слова?",
+        ]
+        assert any("«Логично?»" in note and "logical" not in note for note in differences(found))
+        assert any("Моделей: 2; прогонов с баллом: по 0–3 у каждой." in note for note in caption(found, 1))
 
 
 def test_bounds_stand_beside_what_they_bound(built):

@@ -11,6 +11,7 @@ from reports.judge_comparison import SUBSETS, Asked, Comparison, Line, compariso
 from reports.judge_files import COLUMNS, comparison_rows, judge_text
 from reports.judge_rows import rubrics_of, sheet_of, splits_of
 from reports.management.classifier_options import estimate_text, study_of
+from scoring.classifiers.naming import name_of
 from scoring.classifiers.problems import ClassifierError
 from scoring.classifiers.services import split_ensure
 from scoring.evaluation import FIGURES
@@ -66,9 +67,9 @@ class Command(BaseCommand):
         if unknown:
             raise CommandError(f"Judge {min(unknown)} has judged none of the test answers.")
         for one in sheet.silent:
-            self.stdout.write(f"{one.title}: has judged none of the test answers (classifier_apply {one.pk}).")
+            self.stdout.write(f"{name_of(one)}: has judged none of the test answers (classifier_apply {one.pk}).")
         for one in sheet.trained_elsewhere:
-            self.stdout.write(f"{one.title}: trained by another split, left out.")
+            self.stdout.write(f"{name_of(one)}: trained by another split, left out.")
         asked = Asked(
             options["figure"], options["subset"], options["on"], frozenset(options["judge"]), default_set(sheet)
         )

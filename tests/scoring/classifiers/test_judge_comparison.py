@@ -20,9 +20,11 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from corpus.models import Answer, Respondent, Sitting
 from llmruns.models import ModelConfig, ModelJudge, Prompt
+from reports.choice import judge_names
 from reports.judge_choice import default_set
 from reports.judge_comparison import Asked, Comparison, Line, judges_compared
 from reports.judge_rows import rubrics_of, sheet_of
+from reports.test_side import classifier_titles
 from scoring.classifiers import recipes
 from scoring.classifiers.services import classifier_create
 from scoring.classifiers.study_data import tests_of as respondents_tested
@@ -425,6 +427,31 @@ def test_the_page_and_its_file_say_the_same(
     own = rows_of(client, on="own", judge=first.judge_id, figure="f1_micro")
     assert {row["n"] for row in own if row["criterion"] in CODES} == {"36"}
     assert [row["figure"] for row in own if row["criterion"] == "mean"] == ["f1_micro", "f1_micro"]
+
+
+def test_classifiers_of_one_title_are_told_apart_wherever_they_are_named(
+    cast: Cast, divided: Split, rubric: Rubric, first: Classifier, tested: list[Answer]
+) -> None:
+    client = cast.client(cast.alice)
+    assert classifier_titles([first.judge_id]) == {first.judge_id: "<b>First</b>"}
+    other = Classifier.objects.create(
+        judge=Judge.objects.create(kind="classifier"),
+        study=cast.study,
+        rubric=rubric,
+        split=divided,
+        title=first.title,
+        recipe="baseline",
+        state="finished",
+        weights_hash="0" * 64,
+        finished_at=timezone.now(),
+    )
+    numbered = f"<b>First</b> (#{first.pk})"
+    assert judge_names(cast.study, rubric)[first.judge_id] == numbered
+    assert numbered in {row["judge"] for row in rows_of(client)}
+    shown = client.get(PAGE).content.decode()  # the other one has judged nothing, and is named below the table
+    for one in (first, other):
+        assert f"&lt;b&gt;First&lt;/b&gt; (#{one.pk})" in shown
+    assert f"<b>First</b> (#{other.pk}): has judged none" in run("judges_compare", study="ours")
 
 
 @pytest.mark.parametrize(

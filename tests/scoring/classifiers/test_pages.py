@@ -57,8 +57,9 @@ def test_from_the_form_to_the_judgements(
     alice = cast.client(cast.alice)
     assert "learns from the labels" in alice.get(page("classifier_list")).content.decode()
     with django_capture_on_commit_callbacks(execute=True):
-        response = alice.post(page("classifier_new"), form(learned, hold_out=1))
+        response = alice.post(page("classifier_new"), form(learned, hold_out=1, title="Ours"))
     classifier = Classifier.objects.get()
+    assert classifier.title == "Ours"
     assert response.headers["Location"] == page("classifier", classifier.pk) and sent == [classifier.pk]
     assert (classifier.created_by, len(classifier.parameters["held_out"])) == (cast.alice, 1)
     shown = alice.get(page("classifier", classifier.pk)).content.decode()
