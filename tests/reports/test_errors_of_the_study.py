@@ -62,7 +62,7 @@ def matches_and_marks(client: Client, instrument: Instrument) -> None:
     found = {(row["group"], int(row["position"])): row for row in rows(client, "errors_csv")}
     group = model_group(client)
     for one in instrument.stimuli.filter(is_practice=False):
-        original, echo = found["People", one.position], found["Echo", one.position]
+        original, echo = found["people", one.position], found["Echo", one.position]
         assert (original["n_answers"], original["n_matching"]) == (echo["n_answers"], echo["n_matching"]) == ("1", "1")
         assert [original[f"n_{kind}"] for kind in KINDS] == ["0", "0", "0", "0"], one.original
         assert [echo[f"n_{kind}"] for kind in KINDS] == ["0", "0", "0", "1"], one.text
