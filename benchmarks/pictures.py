@@ -274,8 +274,10 @@ def researcher(album: Album, page: Page, asking: str, draft: str, prompts: str) 
         if name == "judging":
             album.take(page, "judging-agreement", path=f"{own}agreement/")
     page.goto(f"{album.base}{demo}results/")
-    basis = page.locator("select[name=basis] option", has_text="baseline").first.get_attribute("value")
-    album.take(page, "results-classifier", path=f"{demo}results/?basis={basis}&runs=majority")
+    baseline = (
+        page.locator(".form-check", has_text="baseline").locator("input[name=judge]").first.get_attribute("value")
+    )
+    album.take(page, "results-classifier", path=f"{demo}results/?basis=judges-{baseline}&runs=majority")
 
 
 def references(album: Album, page: Page, path: str) -> None:
