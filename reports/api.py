@@ -20,7 +20,7 @@ from reports.exports import ANSWER_IMPORTED, EXPOSURE, GIVEN_AT
 from reports.judging_agreement import model_judge_names
 from reports.label_votes import votes_shown
 from reports.results_json import ResultsSerializer, results_document
-from reports.selectors import Results, instruments_of, results_of, rubric_of
+from reports.selectors import Results, instrument_default, instruments_of, results_of, rubric_of
 from scoring.models import Judge, Judgement, Round, Rubric
 from scoring.selectors import LabelledAnswer, Labels, labels_of
 from scoring.services import paper_rubric, rules_apply
@@ -289,7 +289,7 @@ class JudgementsViewSet(StudyListViewSet, JudgedViewSet):
 
 
 class InstrumentViewSet(JudgedViewSet):
-    """Of one instrument: the one that the query names, else the newest that somebody has sat, else the newest."""
+    """Of one instrument: the one that the query names, else that of `instrument_default`."""
 
     filters = InstrumentFilters
     lookup_by = {"instrument": "slug", "instrument_version": "version"}
@@ -301,7 +301,7 @@ class InstrumentViewSet(JudgedViewSet):
         known = list(instruments_of(self.study).filter(**chosen))
         if not known:
             raise Http404
-        return next((instrument for instrument in known if instrument.n_sittings), known[0])  # type: ignore[attr-defined]
+        return instrument_default(known) or known[0]
 
     @cached_property
     def judged_by(self) -> Rubric:

@@ -24,6 +24,7 @@ from reports.selectors import (
     AnswerFilter,
     Results,
     answers_behind,
+    instrument_default,
     instruments_of,
     people_outside,
     results_of,
@@ -53,7 +54,7 @@ def figure_shown(results: Results, number: int) -> dict[str, Any]:
 
 
 def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrument], Instrument | None]:
-    """All of the study's instruments, and the one asked for (else the newest that somebody has sat, else the newest).
+    """All of the study's instruments, and the one asked for, else that of `instrument_default`.
 
     Raises Http404 for an instrument that the study does not have.
     """
@@ -64,8 +65,7 @@ def instrument_shown(study: Study, request: HttpRequest) -> tuple[list[Instrumen
         if not chosen:
             raise Http404
         return known, chosen[0]
-    sat = [instrument for instrument in known if instrument.n_sittings]  # type: ignore[attr-defined]
-    return known, next(iter(sat or known), None)
+    return known, instrument_default(known)
 
 
 def current_results(study: Study, instrument: Instrument, given: Mapping[str, str], *, whole: bool = False) -> Results:

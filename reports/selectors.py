@@ -1,7 +1,7 @@
 """Results: the only place that joins labels to who answered."""
 
 from collections import Counter, defaultdict
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -144,8 +144,21 @@ class _Group:
 
 
 def instruments_of(study: Study) -> QuerySet[Instrument]:
-    """The study's instruments, the newest first, with `n_sittings`. One query."""
-    return Instrument.objects.filter(study=study).annotate(n_sittings=Count("sittings")).order_by("-pk")
+    """The study's instruments, the newest first, with `n_sittings` and `n_finished` of them. One query."""
+    finished = Count("sittings", filter=Q(sittings__state=Sitting.State.FINISHED))
+    known = Instrument.objects.filter(study=study)
+    return known.annotate(n_sittings=Count("sittings"), n_finished=finished).order_by("-pk")
+
+
+def instrument_default(known: Sequence[Instrument]) -> Instrument | None:
+    """Of `instruments_of`: the newest that somebody has finished; else that somebody has begun; else the newest.
+
+    A new version that one person has just opened does not empty the results.
+    """
+    for count in ("n_finished", "n_sittings"):
+        if found := next((one for one in known if getattr(one, count)), None):
+            return found
+    return next(iter(known), None)
 
 
 def rubric_of(instrument: Instrument) -> Rubric:

@@ -6,7 +6,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from corpus.models import Answer
+from corpus.instruments import instrument_copy
+from corpus.models import Answer, Respondent, Sitting
+from corpus.services import instrument_freeze
 from reports.captions import caption, differences
 from reports.contrast_tables import by_criterion
 from reports.selectors import PEOPLE, results_of, row_labels
@@ -195,6 +197,21 @@ def test_links_on_the_page_lead_to_rows(built):
 def test_a_choice_that_does_not_exist_is_not_found(built, query):
     address = reverse("result_answers", args=["ours"])
     assert built.cast.client(built.cast.alice).get(f"{address}?{query}").status_code == 404
+
+
+def test_a_new_version_that_somebody_has_just_opened_does_not_empty_the_results(built):
+    newer = instrument_copy(instrument=built.instrument, study=built.cast.study, slug="t2", title="T2", actor=None)
+    instrument_freeze(instrument=newer, actor=None)
+    client = built.cast.client(built.cast.alice)
+    shown = client.get(reverse("results", args=["ours"])).context["instrument"]
+    assert shown == built.instrument, "nobody has sat the newer one"
+    person = Respondent.objects.create(study=built.cast.study, kind="human")
+    sitting = Sitting.objects.create(
+        respondent=person, instrument=newer, ordinal=1, order=[], source_label="a survey", started_at=timezone.now()
+    )
+    assert client.get(reverse("results", args=["ours"])).context["instrument"] == built.instrument
+    Sitting.objects.filter(pk=sitting.pk).update(state=Sitting.State.FINISHED, finished_at=timezone.now())
+    assert client.get(reverse("results", args=["ours"])).context["instrument"] == newer
 
 
 def test_another_studys_instrument_is_not_found(built):

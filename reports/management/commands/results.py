@@ -12,7 +12,7 @@ from reports.csvfile import stream
 from reports.figure_set import FIGURES
 from reports.figures import compiled, drawn
 from reports.result_file import TABLE_COLUMNS, table_rows
-from reports.selectors import Results, instruments_of, results_of, rubric_of
+from reports.selectors import Results, instrument_default, instruments_of, results_of, rubric_of
 from scoring.bases import RATERS_KEY
 from scoring.services import rules_apply
 from studies.models import Study
@@ -98,7 +98,7 @@ def _instrument(study: Study, wanted: str | None) -> Instrument:
     if wanted:
         slug, _, version = wanted.partition("@")
         known = [one for one in known if one.slug == slug and version in ("", str(one.version))]
-    found = next((one for one in known if one.n_sittings), next(iter(known), None))  # type: ignore[attr-defined]
+    found = instrument_default(known)
     if found is None:
         raise CommandError("The study has no such instrument." if wanted else "The study has no instrument yet.")
     return found
