@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from django.db.models import QuerySet
+from django.utils.translation import gettext_lazy
 
 from scoring.classifiers.naming import with_names
 from scoring.evaluation import Estimate, Report
@@ -10,6 +11,14 @@ from scoring.models import Classifier, Criterion, Evaluation, JobState
 from studies.models import Study
 
 SUBSETS = ("all", "unseen", "held_out", "with_refusals")  # in the order in which they are shown
+FIGURES = {
+    "f1_micro": gettext_lazy("F1 micro"),
+    "f1_macro": gettext_lazy("F1 macro"),
+    "f1_weighted": gettext_lazy("F1 weighted"),
+    "mcc": "MCC",
+    "ece": "ECE",
+    "brier": "Brier",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,15 +39,7 @@ class Figures:
             "f1_macro": beside and beside.f1_macro,
             "f1_weighted": beside and beside.f1_weighted,
         }
-        names = {
-            "f1_micro": "F1 micro",
-            "f1_macro": "F1 macro",
-            "f1_weighted": "F1 weighted",
-            "mcc": "MCC",
-            "ece": "ECE",
-            "brier": "Brier",
-        }
-        return [(names[name], found[name], constant.get(name) or None) for name in names]
+        return [(str(text), found[name], constant.get(name) or None) for name, text in FIGURES.items()]
 
 
 def classifiers_of(study: Study) -> QuerySet[Classifier]:

@@ -11,6 +11,7 @@ from django.utils.translation import get_language, gettext_lazy
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST, require_safe
 
+from reports import classifier_selectors
 from reports.classifying import same_person
 from reports.csvfile import stream
 from reports.export_views import file_name
@@ -28,12 +29,7 @@ from scoring.services import rules_apply
 from studies.access import SignedIn, unblinded_study
 from studies.models import Study
 
-FIGURES = {
-    "f1_macro": gettext_lazy("F1 macro"),
-    "f1_micro": gettext_lazy("F1 micro"),
-    "f1_weighted": gettext_lazy("F1 weighted"),
-    "mcc": "MCC",
-}
+FIGURES = {name: classifier_selectors.FIGURES[name] for name in ("f1_macro", "f1_micro", "f1_weighted", "mcc")}
 KINDS = {
     "classifier": gettext_lazy("classifier"),
     "model": gettext_lazy("model judge"),

@@ -4,11 +4,15 @@ A judge is held against labels here, not against an equal: who is right is given
 alpha that counts (annotation.agreement).
 """
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scoring.evaluation import f1_macro, mcc
 
 Reason = Literal["", "no_pairs", "no_variation"]
 
@@ -36,8 +40,7 @@ class Concordance:
 def concordance(pairs: Iterable[tuple[float, float]], scale: Sequence[float]) -> Concordance:
     """`pairs` are (label, judge's value), both on the scale. Raises ValueError for another value.
 
-    F1 macro: the plain mean of the F1 of every value that occurs among the labels or the judge's, as scikit-learn's
-    `f1_score(average="macro")`. MCC for any number of values: Gorodkin, J. (2004), Comput. Biol. Chem. 28, 367–374.
+    F1 macro and MCC are those of `scoring.evaluation`.
     """
     values = tuple(float(value) for value in scale)
     found = Counter((float(label), float(said)) for label, said in pairs)
@@ -50,29 +53,22 @@ def concordance(pairs: Iterable[tuple[float, float]], scale: Sequence[float]) ->
         return Concordance(values, counts, 0, 0, None, None, None, None, None, "no_pairs")
     labels = [sum(row) for row in counts]
     said = [sum(column) for column in zip(*counts, strict=True)]
-    mcc = _mcc(agreed, n, labels, said)
+    table = np.array(counts, dtype=float)
+    matthews = _defined(mcc(table))
     return Concordance(
         scale=values,
         counts=counts,
         n=n,
         agreed=agreed,
         percent=100 * agreed / n,
-        f1_macro=_f1_macro(counts, labels, said),
-        mcc=mcc,
+        f1_macro=_defined(f1_macro(table)),
+        mcc=matthews,
         label_mean=sum(map(lambda value, k: value * k, values, labels)) / n,
         judge_mean=sum(map(lambda value, k: value * k, values, said)) / n,
-        reason="" if mcc is not None else "no_variation",
+        reason="" if matthews is not None else "no_variation",
     )
 
 
-def _f1_macro(counts: Sequence[Sequence[int]], labels: Sequence[int], said: Sequence[int]) -> float:
-    """2·tp / (labels + said) for each value that occurs on either side."""
-    each = [2 * counts[i][i] / (labels[i] + said[i]) for i in range(len(counts)) if labels[i] + said[i]]
-    return sum(each) / len(each)
-
-
-def _mcc(agreed: int, n: int, labels: Sequence[int], said: Sequence[int]) -> float | None:
-    spread = (n * n - sum(k * k for k in labels)) * (n * n - sum(k * k for k in said))
-    if spread == 0:
-        return None
-    return (agreed * n - sum(a * b for a, b in zip(labels, said, strict=True))) / math.sqrt(spread)
+def _defined(figure: NDArray[np.float64]) -> float | None:
+    value = float(figure)
+    return None if np.isnan(value) else value

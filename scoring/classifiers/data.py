@@ -47,15 +47,6 @@ class Dataset:
             digest.update(json.dumps([example.text, example.group, example.targets], ensure_ascii=False).encode())
         return digest.hexdigest()
 
-    def of_task(self, index: int) -> "Dataset":
-        """The examples that have a label for one task, with that label alone."""
-        kept = (
-            Example(example.text, example.group, (example.targets[index],))
-            for example in self.examples
-            if example.targets[index] is not None
-        )
-        return Dataset((self.tasks[index],), tuple(kept), self.language)
-
     def without(self, groups: frozenset[str]) -> "Dataset":
         return Dataset(self.tasks, tuple(e for e in self.examples if e.group not in groups), self.language)
 
